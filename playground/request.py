@@ -1,0 +1,186 @@
+"""What a run is asked to do: every knob, bounded, validated once, immutable.
+
+The page, the command line, the Python door, the API, a share link and a row of the run log are all
+projections of `GenerationRequest`. This module must not know any model, tokenizer, database or page;
+limits of one deployment (see `playground.settings`) are checked by the engine, the bounds of the
+format itself are checked here.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+MAX_LENGTH = 1024
+"""Longest canvas, in tokens."""
+MAX_STEPS = 1024
+"""Most denoising steps."""
+MAX_PROMPT_CHARACTERS = 100_000
+"""Longest prompt the format accepts, in characters; a deployment usually sets a lower limit."""
+MAX_SEED = 2**32 - 1
+
+
+class RequestError(ValueError):
+    """A request that cannot be run; its text is one sentence that says what to do."""
+
+
+class Schedule(StrEnum):
+    """How many positions are committed in one forward (see `playground.sampling.schedule`)."""
+
+    EVEN = "even"
+    COSINE = "cosine"
+    THRESHOLD = "threshold"
+    ENTROPY_BOUND = "entropy-bound"
+    RAMP = "ramp"
+
+
+class Confidence(StrEnum):
+    """Which masked positions go first (see `playground.sampling.confidence`)."""
+
+    PROBABILITY = "probability"
+    MARGIN = "margin"
+    NEG_ENTROPY = "neg-entropy"
+    RANDOM = "random"
+    LEFTMOST = "leftmost"
+
+
+class StopRule(StrEnum):
+    """What is done to the logits of the model's stop ids."""
+
+    OFF = "off"
+    PENALTY = "penalty"
+    NEVER_FIRST = "never-first"
+    SUPPRESSED = "suppressed"
+
+
+def _whole(value: object) -> object:
+    """Accept 8 and 8.0, as sliders send it; refuse True, "8" and 8.5."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a whole number")
+    if not math.isfinite(value) or value != int(value):
+        raise ValueError("must be a whole number")
+    return int(value)
+
+
+def _finite(value: object) -> object:
+    """Accept any finite int or float; refuse True, text, NaN and infinity."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("must be a finite number")
+    return float(value)
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Number = Annotated[float, BeforeValidator(_finite)]
+
+
+def clean_text(text: str) -> str:
+    """Text as people meant it: LF line ends, no control characters but newline and tab, valid UTF-8.
+
+    Control characters (Unicode category Cc) carry no meaning in a prompt, cannot be stored by every
+    database and reach us by pasting from terminals and PDFs; lone surrogates cannot be encoded.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")
+
+
+class GenerationRequest(BaseModel):
+    """One run, completely described.
+
+    `length`, `steps` and `block` are counted in tokens, forwards and tokens; `block = 0` means the whole
+    canvas is one block. `temperature = 0` proposes the most probable token; above it, tokens are drawn
+    from the distribution cut by `top_k` (0 = no cut) and then by `top_p` (1 = no cut). `steps` belongs to
+    the even, cosine and ramp schedules; the threshold and entropy-bound schedules take as many forwards as
+    the text needs. `seed = None` lets the engine draw one; the trace's header records the seed used.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+
+    prompt: str = Field(max_length=MAX_PROMPT_CHARACTERS)
+    model: str = Field(default="pocket", min_length=1, max_length=300)
+    length: Whole = Field(default=48, ge=1, le=MAX_LENGTH)
+    steps: Whole = Field(default=48, ge=1, le=MAX_STEPS)
+    block: Whole = Field(default=8, ge=0, le=MAX_LENGTH)
+    schedule: Schedule = Schedule.EVEN
+    confidence: Confidence = Confidence.PROBABILITY
+    threshold: Number = Field(default=0.9, ge=0.0, le=1.0)
+    entropy_bound: Number = Field(default=0.1, ge=0.0, le=20.0)
+    temperature: Number = Field(default=0.0, ge=0.0, le=2.0)
+    top_p: Number = Field(default=1.0, gt=0.0, le=1.0)
+    top_k: Whole = Field(default=0, ge=0, le=1_000_000)
+    stop_rule: StopRule = StopRule.NEVER_FIRST
+    stop_penalty: Number = Field(default=3.0, ge=0.0, le=100.0)
+    end_at_stop: bool = True
+    seed: Whole | None = Field(default=None, ge=0, le=MAX_SEED)
+    deadline: Number | None = Field(default=None, gt=0.0, le=86_400.0)
+    reproducible: bool = False
+
+    @field_validator("prompt", mode="before")
+    @classmethod
+    def _clean_prompt(cls, prompt: object) -> object:
+        # Before pydantic's own check, which refuses lone surrogates with a message about code units.
+        return clean_text(prompt) if isinstance(prompt, str) else prompt
+
+    @field_validator("prompt", mode="after")
+    @classmethod
+    def _prompt_says_something(cls, prompt: str) -> str:
+        if not prompt.strip():
+            raise ValueError("is empty; write what the text should be about")
+        return prompt
+
+
+def parse_request(values: Mapping[str, Any]) -> GenerationRequest:
+    """Validate `values` into a request.
+
+    Raises:
+        RequestError: one sentence naming the first field that is wrong, what was sent and what is allowed.
+    """
+    try:
+        return GenerationRequest.model_validate(dict(values))
+    except ValidationError as error:
+        raise RequestError(_sentence(error)) from None
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = str(first["loc"][0]) if first["loc"] else "request"
+    name = where.replace("_", " ").capitalize()
+    kind, sent, context = first["type"], first.get("input"), first.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"There is no setting called {where[:60]!r}; the settings are {', '.join(GenerationRequest.model_fields)}."
+    if kind == "missing":
+        return f"{name} is missing; add it to the request."
+    if kind == "enum":
+        return f"{name} {str(sent)[:60]!r} is unknown; choose {context.get('expected', 'one of the listed names')}."
+    if where == "prompt" and kind == "string_too_long":
+        return f"The prompt has {len(str(sent)):,} characters; shorten it to {MAX_PROMPT_CHARACTERS:,} at most."
+    if where == "prompt" and kind == "value_error":
+        return f"The prompt {context['error']}."
+    shown = f"; {str(sent)[:40]!r} was sent" if not isinstance(sent, str) or len(sent) < 200 else ""
+    bounds = _bounds(where)
+    if kind == "value_error":
+        return f"{name} {context['error']}{bounds}{shown}."
+    if bounds:
+        return f"{name} must be{bounds}{shown}."
+    return f"{name} is not valid: {first['msg'].lower()}{shown}."
+
+
+def _bounds(field: str) -> str:
+    """The range of a numeric field in words, such as ' from 1 to 1024'."""
+    info = GenerationRequest.model_fields.get(field)
+    low: str | None = None
+    high: str | None = None
+    for rule in info.metadata if info else ():
+        for limit in ("ge", "gt"):
+            if (value := getattr(rule, limit, None)) is not None:
+                low = f"{'above ' if limit == 'gt' else ''}{value:g}"
+        if (value := getattr(rule, "le", None)) is not None:
+            high = f"{value:g}" if value < 1e6 else f"{value:,.0f}"
+    if low is None or high is None:
+        return ""
+    return f" {low} and at most {high}" if low.startswith("above") else f" from {low} to {high}"

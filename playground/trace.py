@@ -1,0 +1,345 @@
+"""What a run did: header, frames, outcome; one format, JSON lines, for page, log, export and replay.
+
+A frame holds only what changed (deltas), so `Trace.canvas_at(k)` rebuilds any step and a scrubber shows at
+k exactly what was live at k. Autoregressive, speculative and remote runs emit the same frames. This module
+must not know models, samplers, databases or pages; it is plain data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+FORMAT = 1
+"""Version of the JSON-lines format; readers refuse a newer one."""
+
+
+class TraceError(ValueError):
+    """Lines that are not a trace; its text is one sentence."""
+
+
+class Kind(StrEnum):
+    """What happened to a position. `FORCE` fills without asking the model (padding after the end)."""
+
+    COMMIT = "commit"
+    EDIT = "edit"
+    REMASK = "remask"
+    RENOISE = "renoise"
+    INSERT = "insert"
+    DELETE = "delete"
+    FORCE = "force"
+
+
+class Result(StrEnum):
+    """How a run ended."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    DEADLINE = "deadline"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A token that could stand at a position. `raw` is hex bytes when they are not UTF-8 by themselves."""
+
+    token_id: int
+    text: str
+    probability: float
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One position that changed in a frame.
+
+    `token_id` is None for `remask` and `delete`. `confidence` is the raw probability of the token as the
+    model saw it (None where the model was not asked). `raw` holds the token's bytes as hex when they are
+    not valid UTF-8 by themselves, so that a viewer joins neighbours before decoding. `alternatives` are the
+    most probable tokens at that position in that forward, best first.
+    """
+
+    position: int
+    kind: Kind
+    token_id: int | None
+    text: str
+    confidence: float | None = None
+    raw: str | None = None
+    alternatives: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The model's best token for a position that is still masked."""
+
+    position: int
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What one denoising step changed.
+
+    `step` counts frames from 1, `nfe` the model forwards so far, `confidence_min` and `confidence_mean` run
+    over the tokens committed in this frame, `model_seconds` is the wall time of the forward that made it
+    (shared by `batch` canvases), `elapsed` the seconds since the run left the queue. `guesses` lists only
+    masked positions whose best guess changed since the frame before.
+    """
+
+    step: int
+    block: int
+    nfe: int
+    masks_left: int
+    changes: tuple[Change, ...]
+    confidence_min: float | None
+    confidence_mean: float | None
+    model_seconds: float
+    elapsed: float = 0.0
+    batch: int = 1
+    guesses: tuple[Guess, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What was asked, of which model, on which machine; written before the first frame.
+
+    `blocks` is the plan: (start, end, steps) for each block, half-open, in canvas positions.
+    """
+
+    run_id: str
+    created: str
+    model: str
+    model_name: str
+    request: dict[str, Any]
+    seed: int
+    prompt: str
+    prompt_tokens: int
+    length: int
+    blocks: tuple[tuple[int, int, int], ...]
+    stop_ids: tuple[int, ...]
+    device: str
+    dtype: str
+    versions: dict[str, str] = field(default_factory=dict)
+    mode: str = "diffusion"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Seconds on one monotonic clock, counted from the moment the run was submitted.
+
+    `queue`: waiting for a place (and for the model to load); `prefill`: the prompt's forward; `first_canvas`:
+    submission to the first frame; `model`: sum of the forwards; `total`: submission to the outcome.
+    """
+
+    queue: float = 0.0
+    prefill: float = 0.0
+    first_canvas: float | None = None
+    model: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the run ended and what it produced; `tokens` counts useful tokens (before the first stop id)."""
+
+    result: Result
+    text: str
+    message: str
+    tokens: int
+    forwards: int
+    timings: Timings
+
+
+Event: TypeAlias = Header | Frame | Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One canvas position: masked when `token_id` is None. `step` is the frame of its last change."""
+
+    token_id: int | None = None
+    text: str = ""
+    raw: str | None = None
+    confidence: float | None = None
+    step: int = 0
+    kind: Kind | None = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """A run from start to (perhaps) end. Frames are only ever appended."""
+
+    header: Header
+    frames: list[Frame] = field(default_factory=list)
+    outcome: Outcome | None = None
+
+    def canvas_at(self, k: int) -> list[Cell]:
+        """The canvas after the first `k` frames; `canvas_at(0)` is all masks.
+
+        Raises:
+            IndexError: k is negative or beyond the last frame.
+        """
+        if not 0 <= k <= len(self.frames):
+            raise IndexError(f"step {k} is outside 0 to {len(self.frames)}")
+        cells = [Cell()] * self.header.length
+        for frame in self.frames[:k]:
+            apply(cells, frame)
+        return cells
+
+    def append(self, event: Frame | Outcome) -> None:
+        """Add the next frame, or the outcome that ends the trace."""
+        if self.outcome is not None:
+            raise TraceError("This trace has already ended.")
+        if isinstance(event, Outcome):
+            self.outcome = event
+        else:
+            self.frames.append(event)
+
+    def events(self) -> Iterator[Event]:
+        """Header, frames and, once there is one, the outcome."""
+        yield self.header
+        yield from self.frames
+        if self.outcome is not None:
+            yield self.outcome
+
+    def to_lines(self) -> str:
+        """The trace as JSON lines, each ended by a newline."""
+        return "".join(to_line(event) for event in self.events())
+
+    @classmethod
+    def from_lines(cls, lines: str | Iterable[str]) -> Trace:
+        """Read JSON lines back; `Trace.from_lines(t.to_lines())` equals t.
+
+        Raises:
+            TraceError: the lines are not a trace of a format this version reads.
+        """
+        trace: Trace | None = None
+        # splitlines() would also cut at U+2028 and friends, which JSON strings may hold.
+        for line in lines.split("\n") if isinstance(lines, str) else lines:
+            if not line.strip():
+                continue
+            event = from_line(line)
+            if trace is None:
+                if not isinstance(event, Header):
+                    raise TraceError("A trace starts with its header line; this one does not.")
+                trace = cls(event)
+            elif isinstance(event, Header):
+                raise TraceError("A trace has one header line; this one has two.")
+            else:
+                trace.append(event)
+        if trace is None:
+            raise TraceError("There is no trace in this text: it is empty.")
+        return trace
+
+
+def apply(cells: list[Cell], frame: Frame) -> None:
+    """Carry out a frame's changes on `cells`, in order and in place."""
+    for change in frame.changes:
+        at = change.position
+        if change.kind is Kind.DELETE:
+            del cells[at]
+            continue
+        cell = Cell(change.token_id, change.text, change.raw, change.confidence, frame.step, change.kind)
+        if change.kind is Kind.INSERT:
+            cells.insert(at, cell)
+        else:
+            cells[at] = cell
+
+
+# --- JSON lines ---------------------------------------------------------------------------------
+
+
+def to_line(event: Event) -> str:
+    """One event as one JSON line. Line and paragraph separators are escaped, so lines stay lines."""
+    if isinstance(event, Header):
+        body: dict[str, Any] = {"type": "header", "format": FORMAT, **asdict(event)}
+    elif isinstance(event, Frame):
+        body = _frame_body(event)
+    else:
+        body = {"type": "outcome", **asdict(event)}
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085") + "\n"
+
+
+def from_line(line: str) -> Event:
+    """Read one line written by `to_line`.
+
+    Raises:
+        TraceError: not JSON, not a known event, or of a newer format.
+    """
+    try:
+        body = json.loads(line)
+        kind = body.pop("type")
+        if kind == "header":
+            if (version := body.pop("format")) > FORMAT:
+                raise TraceError(
+                    f"This trace has format {version}; this version reads up to {FORMAT}: update the app."
+                )
+            body["blocks"] = tuple(tuple(block) for block in body["blocks"])
+            body["stop_ids"] = tuple(body["stop_ids"])
+            return Header(**body)
+        if kind == "frame":
+            return _frame_from(body)
+        if kind == "outcome":
+            return Outcome(**{**body, "result": Result(body["result"]), "timings": Timings(**body["timings"])})
+    except TraceError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        raise TraceError(f"This line is not part of a trace: {line[:60]!r}; export the run again.") from None
+    raise TraceError(f"This line has an unknown type {str(kind)[:40]!r}; update the app.")
+
+
+def _frame_body(frame: Frame) -> dict[str, Any]:
+    """A frame as JSON; candidates and guesses are short arrays, since there are many of them."""
+    return {
+        "type": "frame",
+        "step": frame.step,
+        "block": frame.block,
+        "nfe": frame.nfe,
+        "masks_left": frame.masks_left,
+        "confidence_min": frame.confidence_min,
+        "confidence_mean": frame.confidence_mean,
+        "model_seconds": frame.model_seconds,
+        "elapsed": frame.elapsed,
+        "batch": frame.batch,
+        "changes": [
+            {
+                "position": c.position,
+                "kind": c.kind.value,
+                "token_id": c.token_id,
+                "text": c.text,
+                **({} if c.confidence is None else {"confidence": c.confidence}),
+                **({} if c.raw is None else {"raw": c.raw}),
+                **({"alternatives": [_candidate_body(a) for a in c.alternatives]} if c.alternatives else {}),
+            }
+            for c in frame.changes
+        ],
+        "guesses": [[g.position, g.text, g.probability] for g in frame.guesses],
+    }
+
+
+def _candidate_body(candidate: Candidate) -> list[Any]:
+    body: list[Any] = [candidate.token_id, candidate.text, candidate.probability]
+    return body if candidate.raw is None else [*body, candidate.raw]
+
+
+def _frame_from(body: dict[str, Any]) -> Frame:
+    changes = tuple(
+        Change(
+            position=c["position"],
+            kind=Kind(c["kind"]),
+            token_id=c["token_id"],
+            text=c["text"],
+            confidence=c.get("confidence"),
+            raw=c.get("raw"),
+            alternatives=tuple(Candidate(*a) for a in c.get("alternatives", ())),
+        )
+        for c in body.pop("changes")
+    )
+    guesses = tuple(Guess(*g) for g in body.pop("guesses"))
+    return Frame(changes=changes, guesses=guesses, **body)
