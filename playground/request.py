@@ -151,23 +151,27 @@ def _sentence(error: ValidationError) -> str:
     where = str(first["loc"][0]) if first["loc"] else "request"
     name = where.replace("_", " ").capitalize()
     kind, sent, context = first["type"], first.get("input"), first.get("ctx", {})
-    if kind == "extra_forbidden":
-        return f"There is no setting called {where[:60]!r}; the settings are {', '.join(GenerationRequest.model_fields)}."
-    if kind == "missing":
-        return f"{name} is missing; add it to the request."
-    if kind == "enum":
-        return f"{name} {str(sent)[:60]!r} is unknown; choose {context.get('expected', 'one of the listed names')}."
-    if where == "prompt" and kind == "string_too_long":
-        return f"The prompt has {len(str(sent)):,} characters; shorten it to {MAX_PROMPT_CHARACTERS:,} at most."
-    if where == "prompt" and kind == "value_error":
-        return f"The prompt {context['error']}."
-    shown = f"; {str(sent)[:40]!r} was sent" if not isinstance(sent, str) or len(sent) < 200 else ""
+    shown = "" if isinstance(sent, str) and len(sent) > 200 else f"; {str(sent)[:40]!r} was sent"
     bounds = _bounds(where)
-    if kind == "value_error":
-        return f"{name} {context['error']}{bounds}{shown}."
-    if bounds:
-        return f"{name} must be{bounds}{shown}."
-    return f"{name} is not valid: {first['msg'].lower()}{shown}."
+    if where == "prompt" and kind == "string_too_long":
+        count = f"{len(str(sent)):,} characters"
+        sentence = f"The prompt has {count}; shorten it to {MAX_PROMPT_CHARACTERS:,} at most."
+    elif where == "prompt" and kind == "value_error":
+        sentence = f"The prompt {context['error']}."
+    elif kind == "extra_forbidden":
+        known = ", ".join(GenerationRequest.model_fields)
+        sentence = f"There is no setting called {where[:60]!r}; the settings are {known}."
+    elif kind == "missing":
+        sentence = f"{name} is missing; add it to the request."
+    elif kind == "enum":
+        sentence = f"{name} {str(sent)[:60]!r} is unknown; choose {context.get('expected', 'a listed name')}."
+    elif kind == "value_error":
+        sentence = f"{name} {context['error']}{bounds}{shown}."
+    elif bounds:
+        sentence = f"{name} must be{bounds}{shown}."
+    else:
+        sentence = f"{name} is not valid: {first['msg'].lower()}{shown}."
+    return sentence
 
 
 def _bounds(field: str) -> str:

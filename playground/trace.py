@@ -277,9 +277,7 @@ def from_line(line: str) -> Event:
         kind = body.pop("type")
         if kind == "header":
             if (version := body.pop("format")) > FORMAT:
-                raise TraceError(
-                    f"This trace has format {version}; this version reads up to {FORMAT}: update the app."
-                )
+                raise TraceError(f"This trace has format {version}; this version reads up to {FORMAT}: update the app.")
             body["blocks"] = tuple(tuple(block) for block in body["blocks"])
             body["stop_ids"] = tuple(body["stop_ids"])
             return Header(**body)

@@ -1,0 +1,113 @@
+"""What every denoiser is to the rest of the house: facts, tokens, and two calls.
+
+A denoiser predicts tokens for masked positions, given the prompt and a partly filled canvas. It must not
+know how many positions will be committed, which, or when: that is `playground.sampling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+
+class DenoiserError(RuntimeError):
+    """A model that cannot be loaded or run; its text is one sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenoiserSpec:
+    """Facts about a model that samplers, pages and logs need.
+
+    `mask_id` marks a position not yet committed and is never proposed. `stop_ids` end a text. `logit_shift`
+    says that position i is read from row i-1. `attention` names who sees whom, in words. `context_limit`
+    bounds prompt + canvas, in tokens.
+    """
+
+    model_id: str
+    name: str
+    mask_id: int
+    stop_ids: tuple[int, ...]
+    vocabulary: int
+    context_limit: int
+    attention: str
+    licence: str
+    logit_shift: bool = False
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenText:
+    """A token as text; `raw` is its bytes in hex when they are not valid UTF-8 by themselves."""
+
+    text: str
+    raw: str | None = None
+
+
+class Tokens(Protocol):
+    """Text to ids and back."""
+
+    def encode_prompt(self, prompt: str) -> list[int]:
+        """The prompt in the model's template. Special tokens spelled out in `prompt` stay ordinary text."""
+        ...
+
+    def token(self, token_id: int) -> TokenText:
+        """One token as text."""
+        ...
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """Text of a run of tokens, special tokens left out, bytes joined before decoding."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One canvas's part of a forward.
+
+    `context` is what `prepare` gave for this run. `canvas` holds a token id at each position, the mask id where
+    nothing is committed. `wanted` are the masked positions whose predictions are needed, ascending.
+    """
+
+    context: Any
+    canvas: Sequence[int]
+    wanted: Sequence[int]
+
+
+class Denoiser(Protocol):
+    """A loaded model. Calls come from one thread at a time."""
+
+    @property
+    def spec(self) -> DenoiserSpec:
+        """Facts about the model."""
+        ...
+
+    @property
+    def tokens(self) -> Tokens:
+        """Its vocabulary and template."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where it runs."""
+        ...
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What its weights are kept as."""
+        ...
+
+    def prepare(self, prompt_ids: Sequence[int], length: int) -> Any:
+        """Do the prompt's work once, for a canvas of `length` positions; gives the run's context."""
+        ...
+
+    def logits(self, jobs: Sequence[Job]) -> Iterator[Tensor]:
+        """One forward for all jobs.
+
+        Yields:
+            For each job in turn, `[len(wanted), vocabulary]` float32 logits on `device`; any logit shift
+            is already undone. Ragged by design: canvases of different lengths share a forward unpadded.
+        """
+        ...

@@ -1,0 +1,332 @@
+"""One worker for one model: it takes canvases from all active runs into one forward (continuous batching).
+
+Runs join and leave between forwards. They wait in order of arrival; a run marked reproducible waits until it is
+alone. The worker is the only thread that touches the model. It must not know pages, tables or request bounds.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+
+import playground
+from playground.denoisers.base import Denoiser, DenoiserError
+from playground.denoisers.loading import describe_device
+from playground.engine.denoise import Lane, header_of
+from playground.engine.run import Run
+from playground.sampling.sampler import SamplerError, Step
+from playground.trace import Header, Outcome, Result, Timings, Trace
+
+log = logging.getLogger(__name__)
+
+
+class ModelState(StrEnum):
+    """Where a model stands."""
+
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """A model's state, how long loading took (or has taken so far), and why it failed."""
+
+    state: ModelState
+    seconds: float
+    message: str = ""
+
+
+class Worker:
+    """See the module.
+
+    Args:
+        model_id: for messages and headers.
+        load: gives the loaded model; called once, on the worker's thread.
+        device_lock: held during each forward, so that models on one device take turns.
+        max_active: canvases in one forward.
+        max_seconds: longest time a run may hold a place.
+        on_end: called with each ended run's trace and visitor; must not raise.
+    """
+
+    def __init__(
+        self,
+        model_id: str,
+        load: Callable[[], Denoiser],
+        *,
+        device_lock: threading.Lock,
+        max_active: int,
+        max_seconds: float,
+        on_end: Callable[[Trace, str], None],
+    ) -> None:
+        self.model_id = model_id
+        self._load, self._device_lock = load, device_lock
+        self._max_active, self._max_seconds, self._on_end = max_active, max_seconds, on_end
+        self._denoiser: Denoiser | None = None
+        self._status = ModelStatus(ModelState.LOADING, 0.0)
+        self._created_at = time.monotonic()
+        self._waiting: deque[Run] = deque()
+        self._lanes: list[Lane] = []
+        self._wake = threading.Condition()
+        self._closing = False
+        self.loaded = threading.Event()
+        self._thread = threading.Thread(target=self._main, name=f"worker-{model_id}", daemon=True)
+        self._thread.start()
+
+    # --- for other threads ----------------------------------------------------------------------
+
+    @property
+    def status(self) -> ModelStatus:
+        """Where the model stands now."""
+        if self._status.state is ModelState.LOADING:
+            return ModelStatus(ModelState.LOADING, time.monotonic() - self._created_at)
+        return self._status
+
+    @property
+    def denoiser(self) -> Denoiser | None:
+        """The model, once loaded. Only the worker may run it; its spec and tokens are free to read."""
+        return self._denoiser
+
+    def submit(self, run: Run) -> None:
+        """Put a run at the end of the queue."""
+        with self._wake:
+            self._waiting.append(run)
+            self._wake.notify()
+
+    def place(self, run: Run) -> int:
+        """1 for the next run to start, 0 for one that has started."""
+        with self._wake:
+            return next((i for i, waiting in enumerate(self._waiting, 1) if waiting is run), 0)
+
+    def waiting(self) -> int:
+        """Runs in the queue."""
+        with self._wake:
+            return len(self._waiting)
+
+    def runs_of(self, visitor: str) -> int:
+        """Runs of one visitor, waiting or active."""
+        with self._wake:
+            return sum(r.visitor == visitor for r in [*self._waiting, *(lane.run for lane in self._lanes)])
+
+    def close(self, timeout: float = 30.0) -> None:
+        """Stop all runs, keep their texts, end the thread."""
+        with self._wake:
+            self._closing = True
+            for run in [*self._waiting, *(lane.run for lane in self._lanes)]:
+                run.cancel("The app was shut down; the text so far is kept.")
+            self._wake.notify()
+        self._thread.join(timeout)
+
+    # --- the thread -----------------------------------------------------------------------------
+
+    def _main(self) -> None:
+        try:
+            with self._device_lock:
+                self._denoiser = self._load()
+            self._status = ModelStatus(ModelState.READY, time.monotonic() - self._created_at)
+        except DenoiserError as error:
+            self._fail_loading(str(error))
+        except Exception as error:
+            log.exception("Loading %s failed", self.model_id)
+            self._fail_loading(f"The model {self.model_id} could not be loaded: {error}.")
+        self.loaded.set()
+        while self._wait_for_work():
+            try:
+                self._turn()
+            except Exception as error:  # a run must never be lost, nor the worker with it
+                log.exception("A forward failed")
+                for lane in self._lanes:
+                    self._end(lane, Result.FAILED, _sentence(error))
+                self._lanes = []
+
+    def _fail_loading(self, message: str) -> None:
+        self._status = ModelStatus(ModelState.FAILED, time.monotonic() - self._created_at, message)
+
+    def _wait_for_work(self) -> bool:
+        with self._wake:
+            self._wake.wait_for(lambda: self._waiting or self._lanes or self._closing)
+            return bool(self._waiting or self._lanes)
+
+    def _turn(self) -> None:
+        """Let runs leave and join, then do one forward for all of them."""
+        self._drop_cancelled_waiting()
+        self._lanes = [lane for lane in self._lanes if not self._leaves(lane)]
+        while (run := self._next_run()) is not None:
+            self._admit(run)
+        # A prompt's own forward may have outlasted a deadline or a visitor's patience.
+        self._lanes = [lane for lane in self._lanes if not self._leaves(lane)]
+        if self._lanes:
+            with self._device_lock:
+                self._forward(self._lanes)
+            self._lanes = [lane for lane in self._lanes if not self._finished(lane)]
+
+    def _next_run(self) -> Run | None:
+        with self._wake:
+            if not self._waiting or len(self._lanes) >= self._max_active:
+                return None
+            alone = self._waiting[0].request.reproducible or any(lane.run.request.reproducible for lane in self._lanes)
+            return None if alone and self._lanes else self._waiting.popleft()
+
+    def _drop_cancelled_waiting(self) -> None:
+        with self._wake:
+            dropped = [run for run in self._waiting if run.cancelled.is_set()]
+            self._waiting = deque(run for run in self._waiting if not run.cancelled.is_set())
+        for run in dropped:
+            self._end_unstarted(run, Result.STOPPED, run.cancel_reason)
+
+    def _admit(self, run: Run) -> None:
+        if self._denoiser is None:
+            self._end_unstarted(run, Result.FAILED, self._status.message)
+            return
+        spec = self._denoiser.spec
+        try:
+            prompt_ids = self._denoiser.tokens.encode_prompt(run.request.prompt)
+            if len(prompt_ids) + run.request.length > spec.context_limit:
+                self._end_unstarted(
+                    run,
+                    Result.FAILED,
+                    f"The prompt ({len(prompt_ids):,} tokens) and a canvas of {run.request.length:,} exceed the "
+                    f"{spec.context_limit:,} tokens that {spec.name} can read; shorten one of them.",
+                )
+                return
+            with self._device_lock:
+                lane = Lane(run, self._denoiser, prompt_ids)
+        except Exception as error:
+            log.exception("Starting a run failed")
+            self._end_unstarted(run, Result.FAILED, _sentence(error))
+            return
+        run.start(
+            header_of(
+                run,
+                self._denoiser,
+                len(prompt_ids),
+                blocks=lane.blocks,
+                device=describe_device(self._denoiser.device),
+                versions=_versions(),
+            )
+        )
+        self._lanes.append(lane)
+
+    def _forward(self, lanes: list[Lane]) -> None:
+        """One forward; if it fails for several canvases together, each gets its own before it is given up."""
+        try:
+            steps, seconds = self._run_model(lanes)
+        except SamplerError as error:
+            if len(lanes) == 1:
+                self._end(lanes[0], Result.FAILED, str(error))
+                self._lanes.remove(lanes[0])
+                return
+            steps = []
+        except Exception as error:
+            log.exception("A forward of %d canvases failed", len(lanes))
+            if len(lanes) == 1:
+                self._end(lanes[0], Result.FAILED, _sentence(error))
+                self._lanes.remove(lanes[0])
+                return
+            steps = []
+        if not steps:
+            for lane in list(lanes):
+                self._forward([lane])
+            return
+        for lane, step in zip(lanes, steps, strict=True):
+            lane.publish(step, seconds, len(lanes))
+
+    def _run_model(self, lanes: list[Lane]) -> tuple[list[Step], float]:
+        """All lanes' steps, and the seconds the model itself took (sampling left out)."""
+        denoiser = self._denoiser
+        assert denoiser is not None
+        steps: list[Step] = []
+        seconds = 0.0
+        started = time.perf_counter()
+        logits_of = iter(denoiser.logits([lane.job() for lane in lanes]))
+        for lane in lanes:
+            logits = next(logits_of)
+            if denoiser.device.type == "cuda":
+                torch.cuda.synchronize(denoiser.device)
+            seconds += time.perf_counter() - started
+            steps.append(lane.take(logits))
+            started = time.perf_counter()
+        return steps, seconds
+
+    # --- how runs end ---------------------------------------------------------------------------
+
+    def _leaves(self, lane: Lane) -> bool:
+        if lane.run.cancelled.is_set():
+            self._end(lane, Result.STOPPED, lane.run.cancel_reason)
+        elif lane.overdue:
+            self._end(
+                lane,
+                Result.DEADLINE,
+                f"The deadline of {lane.run.request.deadline:g} s passed; the text so far is kept.",
+            )
+        elif time.monotonic() - lane.started_at > self._max_seconds:
+            self._end(
+                lane,
+                Result.DEADLINE,
+                f"This app stops runs after {self._max_seconds:g} s; the text so far is kept. Try fewer steps.",
+            )
+        else:
+            return False
+        return True
+
+    def _finished(self, lane: Lane) -> bool:
+        if lane.done:
+            self._end(lane, Result.FINISHED, "")
+        return lane.done
+
+    def _end(self, lane: Lane, result: Result, message: str) -> None:
+        lane.end(result, message)
+        self._report(lane.run)
+
+    def _end_unstarted(self, run: Run, result: Result, message: str) -> None:
+        """End a run that never had a canvas; it is logged like any other."""
+        waited = round(time.monotonic() - run.submitted_at, 6)
+        run.start(
+            Header(
+                run_id=run.id,
+                created=run.created,
+                model=self.model_id,
+                model_name=self.model_id,
+                request=run.request.model_dump(mode="json"),
+                seed=run.seed,
+                prompt=run.request.prompt,
+                prompt_tokens=0,
+                length=run.request.length,
+                blocks=(),
+                stop_ids=(),
+                device="",
+                dtype="",
+                versions=_versions(),
+            )
+        )
+        run.append(Outcome(result, "", message, 0, 0, Timings(queue=waited, total=waited)))
+        self._report(run)
+
+    def _report(self, run: Run) -> None:
+        assert run.trace is not None
+        try:
+            self._on_end(run.trace, run.visitor)
+        except Exception:
+            log.exception("A run could not be handed to the log")
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "unmask": playground.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return "The device ran out of memory; choose a shorter canvas, or try when fewer runs are active."
+    return f"The model failed ({type(error).__name__}: {str(error)[:200]}); try again, and report it if it stays."

@@ -1,0 +1,150 @@
+"""The one door to generation: submit a request, get a run.
+
+The engine checks a request against this deployment's limits, draws a seed where none is given, and hands the run
+to its model's worker. Models load in the background. It must not know pages or tables; ended traces go to
+`on_end`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+
+from playground.denoisers.base import Denoiser
+from playground.denoisers.catalogue import CATALOGUE
+from playground.denoisers.loading import load_denoiser
+from playground.engine.batching import ModelState, ModelStatus, Worker
+from playground.engine.run import Run
+from playground.request import MAX_SEED, GenerationRequest, RequestError
+from playground.settings import Settings, get_settings
+from playground.trace import Trace
+
+Loader = Callable[[str, Settings], Denoiser]
+
+
+class QueueFullError(RequestError):
+    """No place is free; the text says so and what to do."""
+
+
+def _nowhere(trace: Trace, visitor: str) -> None:
+    del trace, visitor
+
+
+class Engine:
+    """See the module.
+
+    Args:
+        settings: limits and device; the process's own when left out.
+        on_end: called on a worker's thread with each ended run's trace and its visitor.
+        load: gives the model of a name; tests may pass their own.
+        models: names that can be asked for.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        on_end: Callable[[Trace, str], None] = _nowhere,
+        load: Loader = load_denoiser,
+        models: frozenset[str] = frozenset(CATALOGUE),
+    ) -> None:
+        self.settings = settings or get_settings()
+        self.models = models
+        self._on_end, self._load = on_end, load
+        self._workers: dict[str, Worker] = {}
+        self._runs: dict[str, Run] = {}
+        self._lock = threading.Lock()
+        self._device_lock = threading.Lock()
+        self._closed = False
+
+    def warm(self, model: str) -> ModelStatus:
+        """Start loading `model` in the background (again, if it failed before) and say where it stands.
+
+        Raises:
+            RequestError: no such model.
+        """
+        return self._worker(model).status
+
+    def ready(self, model: str, timeout: float | None = None) -> ModelStatus:
+        """Load `model` and wait until it is ready or has failed."""
+        worker = self._worker(model)
+        worker.loaded.wait(timeout)
+        return worker.status
+
+    def denoiser(self, model: str) -> Denoiser | None:
+        """The loaded model, for its spec and tokens; None while it loads."""
+        return self._worker(model).denoiser
+
+    def check(self, request: GenerationRequest) -> None:
+        """Refuse what this deployment does not run.
+
+        Raises:
+            RequestError: one sentence with the limit.
+        """
+        limits = self.settings
+        if request.model not in self.models:
+            known = ", ".join(sorted(self.models))
+            raise RequestError(f"There is no model called {request.model[:60]!r}; choose from: {known}.")
+        if request.length > limits.max_length:
+            raise RequestError(f"Length {request.length} is over this app's limit; use at most {limits.max_length}.")
+        if request.steps > limits.max_steps:
+            raise RequestError(f"Steps {request.steps} is over this app's limit; use at most {limits.max_steps}.")
+        if len(request.prompt) > limits.max_prompt_characters:
+            raise RequestError(
+                f"The prompt has {len(request.prompt):,} characters; "
+                f"shorten it to {limits.max_prompt_characters:,} at most."
+            )
+
+    def submit(self, request: GenerationRequest, visitor: str = "") -> Run:
+        """Queue a run.
+
+        Raises:
+            RequestError: over a limit, unknown model, or (`QueueFullError`) no place in the queue.
+        """
+        self.check(request)
+        worker = self._worker(request.model)
+        if worker.waiting() >= max(1, self.settings.max_queue):
+            raise QueueFullError("The queue is full; try again in a minute.")
+        if visitor and worker.runs_of(visitor) >= self.settings.max_queue_per_visitor:
+            raise QueueFullError(
+                f"You already have {self.settings.max_queue_per_visitor} runs waiting or active; "
+                "stop one or wait for it to end."
+            )
+        seed = secrets.randbelow(MAX_SEED + 1) if request.seed is None else request.seed
+        run = Run(request, seed=seed, visitor=visitor, place=worker.place)
+        worker.submit(run)
+        return run
+
+    def close(self) -> None:
+        """Stop all runs, keeping their texts, and free the models."""
+        with self._lock:
+            self._closed = True
+            workers = list(self._workers.values())
+            self._workers = {}
+        for worker in workers:
+            worker.close()
+
+    def _worker(self, model: str) -> Worker:
+        if model not in self.models:
+            raise RequestError(
+                f"There is no model called {model[:60]!r}; choose from: {', '.join(sorted(self.models))}."
+            )
+        with self._lock:
+            if self._closed:
+                raise RequestError("The app is shutting down; start it again.")
+            worker = self._workers.get(model)
+            if worker is not None and worker.status.state is ModelState.FAILED:
+                # Its files may have been put right since; a failed load is never final.
+                worker.close()
+                worker = None
+            if worker is None:
+                worker = self._workers[model] = Worker(
+                    model,
+                    lambda: self._load(model, self.settings),
+                    device_lock=self._device_lock,
+                    max_active=self.settings.max_active,
+                    max_seconds=self.settings.max_seconds,
+                    on_end=self._on_end,
+                )
+            return worker

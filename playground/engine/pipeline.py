@@ -1,0 +1,111 @@
+"""The Python door: `DenoisingPipeline("pocket").generate("Why is the sky blue?")`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from playground.engine.batching import ModelState
+from playground.engine.engine import Engine
+from playground.engine.run import Run
+from playground.request import RequestError, parse_request
+from playground.settings import Settings
+from playground.trace import Frame, Outcome, Result, Trace
+
+
+class PipelineError(RuntimeError):
+    """The model could not be loaded or a run failed; the text is one sentence."""
+
+
+class DenoisingPipeline:
+    """A model kept in memory, for scripts and notebooks.
+
+    Args:
+        model: name of a model (`python -m playground models` lists them).
+        settings: limits and device; the process's own when left out.
+        engine: use this engine's models and queue instead of an engine of its own.
+
+    Raises:
+        RequestError: no such model.
+        PipelineError: the model cannot be loaded.
+
+    Example:
+        >>> pipeline = DenoisingPipeline("pocket")
+        >>> text = pipeline.generate("Why is the sky blue?", target_length=48, steps=48, seed=1)
+    """
+
+    def __init__(
+        self, model: str = "pocket", *, settings: Settings | None = None, engine: Engine | None = None
+    ) -> None:
+        self.model = model
+        self._owned = engine is None
+        self._engine = engine or Engine(settings)
+        status = self._engine.ready(model)
+        if status.state is ModelState.FAILED:
+            raise PipelineError(status.message)
+
+    def generate(self, prompt: str, target_length: int | None = None, **knobs: Any) -> str:
+        """Denoise a canvas of `target_length` tokens and return its text, up to the first stop id.
+
+        Args:
+            prompt: what to write about.
+            target_length: canvas length in tokens.
+            **knobs: any other field of `GenerationRequest`: steps, block, schedule, temperature, seed …
+
+        Raises:
+            RequestError: a knob is out of range.
+            PipelineError: the run failed. (A run ended by its deadline returns the text so far.)
+        """
+        trace = self.trace(prompt, target_length, **knobs)
+        assert trace.outcome is not None
+        return trace.outcome.text
+
+    def trace(self, prompt: str, target_length: int | None = None, **knobs: Any) -> Trace:
+        """Like `generate`, but gives the whole trace: header, frames, outcome."""
+        run = self._submit(prompt, target_length, knobs)
+        for _ in run.events():
+            pass
+        assert run.trace is not None
+        _raise_if_failed(run.trace.outcome)
+        return run.trace
+
+    def stream(self, prompt: str, target_length: int | None = None, **knobs: Any) -> Iterator[Frame]:
+        """Frames as they are made. The request is checked at once; leaving the loop early stops the run."""
+        return self._frames(self._submit(prompt, target_length, knobs))
+
+    def _frames(self, run: Run) -> Iterator[Frame]:
+        try:
+            for event in run.events():
+                if isinstance(event, Frame):
+                    yield event
+                elif isinstance(event, Outcome):
+                    _raise_if_failed(event)
+        finally:
+            run.cancel()
+
+    def _submit(self, prompt: str, target_length: int | None, knobs: dict[str, Any]) -> Run:
+        values = {"prompt": prompt, "model": self.model, **knobs}
+        if target_length is not None:
+            if "length" in knobs:
+                raise RequestError("Give target_length or length, not both.")
+            values["length"] = target_length
+        return self._engine.submit(parse_request(values))
+
+    def close(self) -> None:
+        """Free the model."""
+        if self._owned:
+            self._engine.close()
+
+    def __enter__(self) -> DenoisingPipeline:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _raise_if_failed(outcome: Outcome | None) -> None:
+    if outcome is not None and outcome.result is Result.FAILED:
+        raise PipelineError(outcome.message)

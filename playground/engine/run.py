@@ -1,0 +1,105 @@
+"""One run as everyone else sees it: where it stands, its events so far, and a way to stop it.
+
+Written by the worker, read by any number of threads; a reader that goes away changes nothing. Must not know models.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+from playground.request import GenerationRequest
+from playground.trace import Event, Frame, Header, Outcome, Trace
+
+
+class Run:
+    """A submitted request. Its id is unguessable: whoever holds it may watch and stop the run.
+
+    Args:
+        request: what was asked.
+        seed: the seed that will be used.
+        visitor: whose run it is; empty for the command line and the Python door.
+        place: tells how many runs are ahead of this one.
+    """
+
+    def __init__(
+        self, request: GenerationRequest, *, seed: int, visitor: str = "", place: Callable[[Run], int]
+    ) -> None:
+        self.id = secrets.token_hex(12)
+        self.request, self.seed, self.visitor = request, seed, visitor
+        self.created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.submitted_at = time.monotonic()
+        self.cancelled = threading.Event()
+        self.cancel_reason = ""
+        self._place = place
+        self._trace: Trace | None = None
+        self._changed = threading.Condition()
+
+    # --- for readers ----------------------------------------------------------------------------
+
+    @property
+    def place(self) -> int:
+        """Runs ahead of this one in the queue, plus one; 0 once it has started (or ended)."""
+        return self._place(self)
+
+    @property
+    def trace(self) -> Trace | None:
+        """Header, frames so far, outcome; None while waiting."""
+        return self._trace
+
+    @property
+    def done(self) -> bool:
+        """The outcome is there."""
+        return self._trace is not None and self._trace.outcome is not None
+
+    def cancel(self, reason: str = "Stopped; the text so far is kept.") -> None:
+        """Ask the worker to stop after the forward under way. Safe to call at any time, more than once."""
+        if not self.cancelled.is_set():
+            self.cancel_reason = reason
+            self.cancelled.set()
+
+    def next_events(self, cursor: int, timeout: float | None = None) -> list[Event]:
+        """Events from number `cursor` on (0 is the header); waits for one, at most `timeout` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count() > cursor, timeout)
+            return list(self._trace.events())[cursor:] if self._trace else []
+
+    def events(self) -> Iterator[Event]:
+        """All events, as they come, until the outcome."""
+        cursor = 0
+        while True:
+            for event in self.next_events(cursor):
+                cursor += 1
+                yield event
+                if isinstance(event, Outcome):
+                    return
+
+    def wait(self, timeout: float | None = None) -> Outcome | None:
+        """Wait for the outcome; None when `timeout` seconds passed first."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.done, timeout)
+            return self._trace.outcome if self._trace else None
+
+    # --- for the worker -------------------------------------------------------------------------
+
+    def start(self, header: Header) -> None:
+        """The run left the queue."""
+        with self._changed:
+            self._trace = Trace(header)
+            self._changed.notify_all()
+
+    def append(self, event: Frame | Outcome) -> None:
+        """The next frame, or the end."""
+        with self._changed:
+            if self._trace is None:
+                raise RuntimeError("A run starts with its header.")
+            self._trace.append(event)
+            self._changed.notify_all()
+
+    def _count(self) -> int:
+        if self._trace is None:
+            return 0
+        return 1 + len(self._trace.frames) + (self._trace.outcome is not None)
