@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -43,7 +44,8 @@ class Settings(BaseSettings):
     @property
     def database_url(self) -> str:
         """URL of the run log; `UNMASK_DATABASE` wins over `UNMASK_DATA`."""
-        return self.database or f"sqlite:///{(self.data / 'runs.sqlite3').resolve()}"
+        # SQLAlchemy percent-decodes the path, so a folder with % or ? in its name has to be quoted.
+        return self.database or f"sqlite:///{quote(str((self.data / 'runs.sqlite3').resolve()))}"
 
 
 @lru_cache(maxsize=1)
