@@ -66,11 +66,28 @@ class Engine:
         """
         return self._worker(model).status
 
+    def status(self, model: str) -> ModelStatus:
+        """Where `model` stands; starts loading one that nobody has asked for yet, but never tries again.
+
+        Raises:
+            RequestError: no such model.
+        """
+        with self._lock:
+            worker = self._workers.get(model)
+        return worker.status if worker is not None else self.warm(model)
+
     def ready(self, model: str, timeout: float | None = None) -> ModelStatus:
         """Load `model` and wait until it is ready or has failed."""
         worker = self._worker(model)
         worker.loaded.wait(timeout)
         return worker.status
+
+    def wait(self, model: str, timeout: float) -> None:
+        """Wait until `model` is ready or has failed, at most `timeout` seconds; starts nothing."""
+        with self._lock:
+            worker = self._workers.get(model)
+        if worker is not None:
+            worker.loaded.wait(timeout)
 
     def denoiser(self, model: str) -> Denoiser | None:
         """The loaded model, for its spec and tokens; None while it loads."""

@@ -1,0 +1,72 @@
+"""Unmask, on this machine or on Hugging Face Spaces: `python app.py`, then open http://127.0.0.1:7860."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import TYPE_CHECKING
+
+# Before gradio and torch are imported: no analytics, no version check, no telemetry, and model threads that do
+# not spin while idle, which on a small machine would take the cores that serve the page.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+if TYPE_CHECKING:
+    from playground.engine.engine import Engine
+    from playground.settings import Settings
+    from playground.trace import Trace
+
+
+def _start_engine(settings: Settings, on_end: Callable[[Trace, str], None]) -> Engine:
+    """Import torch and start loading the embedded model; runs beside the import of gradio."""
+    from playground.engine.engine import Engine
+
+    engine = Engine(settings, on_end=on_end)
+    engine.warm("pocket")
+    return engine
+
+
+def main(host: str | None = None, port: int | None = None) -> None:
+    """Serve the page until interrupted; runs under way are then stopped and their texts kept.
+
+    Args:
+        host: address to listen on; `GRADIO_SERVER_NAME` or 127.0.0.1 when left out.
+        port: `GRADIO_SERVER_PORT` or the first free one from 7860 when left out.
+    """
+    from playground.runlog.store import RunStore
+    from playground.settings import get_settings
+
+    settings = get_settings()
+    store = RunStore.open(settings.database_url)
+    starting = ThreadPoolExecutor(1).submit(_start_engine, settings, store.save)
+    import gradio  # noqa: F401  (slow; overlaps with the engine's start)
+
+    engine = starting.result()
+    from playground.ui.page import build_page, launch_options
+
+    page = build_page(engine, store, settings)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        page.launch(
+            server_name=host or os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
+            server_port=port,
+            prevent_thread_lock=True,
+            **launch_options(engine),
+        )
+        page.block_thread()
+    finally:
+        engine.close()
+        store.close()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""HTTP routes beside the page. Knows the engine, no components."""

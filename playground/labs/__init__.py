@@ -1,0 +1,1 @@
+"""Measurements and recordings made with the engine. Knows no page."""

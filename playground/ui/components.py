@@ -1,0 +1,59 @@
+"""Two components with constant templates: the canvas viewer, and a line of text.
+
+Gradio compiles a component's template with its value inside, and what looks like `${…}` in a value would run. So the
+templates here hold one empty element, and the value reaches the page only through a script that writes
+text nodes. This module must not know what is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gradio as gr
+
+STATIC_URL = "unmask/static"
+"""Where the page finds static/ (relative to the page, so that a path prefix in front of the app works)."""
+
+_VIEWER_SCRIPT = f"""
+import(new URL("{STATIC_URL}/mount.js", document.baseURI).href).then((module) => {{
+  const feed = module.mountViewer(element.querySelector(".unmask-mount"));
+  feed(props.value);
+  watch("value", () => feed(props.value));
+}});
+"""
+_LINE_SCRIPT = """
+const line = element.querySelector(".unmask-line");
+const show = () => { line.textContent = props.value || ""; line.hidden = !props.value; };
+show();
+watch("value", show);
+"""
+
+
+def viewer(value: str = "", **options: Any) -> gr.HTML:
+    """The canvas viewer; its value is one growing string of JSON lines (a trace, and control lines)."""
+    # Functions and not subclasses: beside a subclass Gradio writes a .pyi file into the source tree.
+    return gr.HTML(
+        value,
+        html_template='<div class="unmask-mount"></div>',
+        js_on_load=_VIEWER_SCRIPT,
+        apply_default_css=False,
+        **options,
+    )
+
+
+def text_line(value: str = "", **options: Any) -> gr.HTML:
+    """A sentence that may hold anything; empty hides it."""
+    return gr.HTML(
+        value,
+        html_template='<p class="unmask-line" role="status"></p>',
+        js_on_load=_LINE_SCRIPT,
+        apply_default_css=False,
+        **options,
+    )
+
+
+def control_line(*, status: str = "", autoplay: bool = False) -> str:
+    """A line for the viewer that is not part of a trace: a sentence while waiting, or "play from the start"."""
+    body = {"type": "control", "status": status, "autoplay": autoplay}
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")) + "\n"
