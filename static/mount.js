@@ -60,13 +60,12 @@ export function mountViewer(element) {
   const lines = new Demultiplexer();
   return (text) => {
     const { trace, controls } = lines.push(text ?? "");
+    // Before the trace: its header clears the sentence that was said while waiting for it.
+    for (const control of controls) player.status(control.status ?? "");
     player.feed(trace);
-    for (const control of controls) {
-      player.status(control.status ?? "");
-      if (control.autoplay) {
-        player.go(0);
-        player.play();
-      }
+    if (controls.some((control) => control.autoplay)) {
+      player.go(0);
+      player.play();
     }
   };
 }

@@ -20,6 +20,7 @@ from playground.labs import examples
 from playground.runlog.store import RunStore
 from playground.settings import ROOT, Settings
 from playground.ui.components import STATIC_URL, text_line
+from playground.ui.door import add_door
 from playground.ui.generate import GenerateTab
 from playground.ui.runs import RunsTab
 from playground.ui.theme import THEME
@@ -48,6 +49,7 @@ def build_page(engine: Engine, store: RunStore, settings: Settings) -> gr.Blocks
                 generate = GenerateTab(engine, settings, visitor, examples.load())
             with gr.Tab("Runs", id="runs") as runs_tab:
                 runs = RunsTab(store, settings, visitor, generate, lambda: tabs)
+        add_door(engine)
         runs_tab.select(**runs.refresh_args)
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         page.load(_visitor_of, visitor, visitor, queue=False, **quiet)

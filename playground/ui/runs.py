@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,8 @@ from playground.trace import Result, TraceError
 from playground.ui.components import text_line
 from playground.ui.generate import GenerateTab, value_of
 
-HEADINGS = ["When (UTC)", "Prompt", "Text", "Result", "Length", "Forwards", "Tokens", "Seconds", "Tokens/s", "Schedule"]
-WIDTHS: list[str | int] = ["150px", "220px", "280px", "90px", "80px", "90px", "80px", "90px", "90px", "120px"]
+HEADINGS = ["When (UTC)", "Prompt", "Result", "Length", "Forwards", "Seconds", "Tokens/s", "Schedule", "Text"]
+WIDTHS: list[str | int] = ["165px", "260px", "90px", "75px", "90px", "85px", "90px", "120px", "320px"]
 PAGE = 200
 """Runs shown and drawn at once; search and filters reach all of them."""
 SORTS = [
@@ -31,6 +31,7 @@ SORTS = [
     ("Longest canvas first", (Sort.LENGTH, True)),
     ("Result", (Sort.RESULT, False)),
 ]
+_PRESS = "() => setTimeout(() => document.getElementById('%s').click(), 100)"
 NOTHING = "No run is chosen. Click a row."
 
 
@@ -87,6 +88,7 @@ class RunsTab:
             max_height=380,
             elem_id="runs-table",
             show_label=False,
+            buttons=[],
         )
         self.about = text_line(NOTHING, elem_id="runs-about")
         with gr.Row(elem_id="runs-actions"):
@@ -94,9 +96,13 @@ class RunsTab:
             self.restore = gr.Button("Restore its settings", elem_id="runs-restore", interactive=False)
             self.delete = gr.Button("Delete", elem_id="runs-delete", interactive=False)
             self.confirm = gr.Button("Delete for good", variant="stop", elem_id="runs-confirm", visible=False)
-            self.csv = gr.DownloadButton("All as CSV", elem_id="runs-csv")
-            self.jsonl = gr.DownloadButton("All as JSON lines", elem_id="runs-jsonl")
-        self.plot = gr.Plot(label="Time against steps", elem_id="runs-plot")
+            self.csv = gr.Button("All as CSV", elem_id="runs-csv")
+            self.jsonl = gr.Button("All as JSON lines", elem_id="runs-jsonl")
+            # A download button fetches the file it already has; these get theirs when asked and are pressed by script.
+            self.csv_file = gr.DownloadButton(visible="hidden", elem_id="runs-csv-file")
+            self.jsonl_file = gr.DownloadButton(visible="hidden", elem_id="runs-jsonl-file")
+        gr.HTML('<p class="unmask-caption">Time against forwards</p>', apply_default_css=False)
+        self.plot = gr.Plot(show_label=False, elem_id="runs-plot")
 
     def _connect(self, visitor: gr.BrowserState) -> None:
         hidden: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
@@ -129,8 +135,11 @@ class RunsTab:
         )
         self.delete.click(lambda: gr.update(visible=True), None, self.confirm, queue=False, **hidden)
         self.confirm.click(self._delete, [self.chosen, visitor], self.about, **hidden).then(**self.refresh_args)
-        self.csv.click(self._csv, filters, self.csv, **hidden)
-        self.jsonl.click(self._jsonl, filters, self.jsonl, **hidden)
+        for button, write, file, name in (
+            (self.csv, self._csv, self.csv_file, "runs-csv-file"),
+            (self.jsonl, self._jsonl, self.jsonl_file, "runs-jsonl-file"),
+        ):
+            button.click(write, filters, file, **hidden).success(None, None, None, js=_PRESS % name)
 
     # --- listing --------------------------------------------------------------------------------
 
@@ -238,13 +247,20 @@ class RunsTab:
     # --- exports --------------------------------------------------------------------------------
 
     def _csv(self, *filters: Any) -> str:
-        return _to_file("unmask-runs.csv", self._store.export_csv(self._filter(*filters)))
+        return self._export("unmask-runs.csv", self._store.export_csv, filters)
 
     def _jsonl(self, *filters: Any) -> str:
-        return _to_file("unmask-runs.jsonl", self._store.export_jsonl(self._filter(*filters)))
+        return self._export("unmask-runs.jsonl", self._store.export_jsonl, filters)
+
+    def _export(self, name: str, write: Callable[[RunFilter], Iterator[str]], filters: tuple[Any, ...]) -> str:
+        self._store.flush(2.0)
+        try:
+            return _to_file(name, write(self._filter(*filters)))
+        except RunLogError as error:
+            raise gr.Error(str(error), print_exception=False) from None
 
 
-def _to_file(name: str, parts: Any) -> str:
+def _to_file(name: str, parts: Iterable[str]) -> str:
     """Write parts into a file of this name in a folder nobody can guess."""
     path = Path(tempfile.mkdtemp(prefix="unmask-")) / name
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -258,14 +274,13 @@ def cells(row: RunRow) -> list[Any]:
     return [
         f"{row.created:%Y-%m-%d %H:%M:%S}",
         _short(row.prompt, 60),
-        _short(row.text, 80),
         row.result,
         row.length,
         row.forwards,
-        row.tokens,
         round(row.total_seconds, 2),
         round(speed, 1),
         row.schedule or row.mode,
+        _short(row.text, 80),
     ]
 
 

@@ -1,0 +1,306 @@
+/*
+ * The canvas viewer: give it an element and the JSON lines of a run as they grow, and people can watch it.
+ *
+ * Puts the parts together and decides what is drawn when: once an animation frame at most, from the trace and
+ * the playback position alone. Knows neither the server nor the page around it.
+ */
+
+import { Announcer } from "./announcer.js";
+import { CanvasView } from "./canvas.js";
+import { Chart } from "./chart.js";
+import { Controls } from "./controls.js";
+import { make } from "./dom.js";
+import { Inspector, inspect, sentenceOf } from "./inspector.js";
+import { Invitation } from "./invitation.js";
+import { FiguresLine, FinalText, Heading, Legend, StatusLine } from "./panels.js";
+import { Playback } from "./playback.js";
+import { listenForKeys } from "./player-keys.js";
+import { Trace } from "./trace.js";
+import { figuresAt, viewsOf } from "./views.js";
+
+/**
+ * @typedef {object} PlayerOptions
+ * @property {boolean} [recording]  Wear the "Recording" badge. A header with a note wears it anyway.
+ * @property {boolean} [autoplay]  Play a run that comes complete from its start; else its end is shown.
+ *
+ * @typedef {object} Player
+ * @property {(text: string) => void} feed  The whole text so far, each time; another run resets the player.
+ * @property {(sentence: string) => void} status  Say what is being waited for; "" for nothing.
+ * @property {() => void} play
+ * @property {() => void} pause
+ * @property {(k: number) => void} go  Show the canvas after k frames.
+ * @property {() => void} live  Follow the newest step.
+ * @property {() => { k: number, steps: number, running: boolean, playing: boolean, following: boolean }} state
+ * @property {() => void} destroy  Leave the element as it was.
+ */
+
+/** Narrower than this, the parts stack. */
+const NARROW = 560;
+
+/** @type {WeakMap<HTMLElement, Player>} */
+const mounted = new WeakMap();
+
+/**
+ * Build a player inside an element. A player that is already there goes first.
+ * @param {HTMLElement} element
+ * @param {PlayerOptions} [options]
+ * @returns {Player}
+ */
+export function mountPlayer(element, options = {}) {
+  mounted.get(element)?.destroy();
+  const view = new PlayerView(element, options);
+  const player = {
+    feed: (text) => view.feed(text),
+    status: (sentence) => view.status(sentence),
+    play: () => view.play(),
+    pause: () => view.act((playback) => playback.pause()),
+    go: (k) => view.act((playback) => playback.go(k)),
+    live: () => view.act((playback) => playback.follow()),
+    state: () => view.state(),
+    destroy: () => {
+      view.destroy();
+      mounted.delete(element);
+    },
+  };
+  mounted.set(element, player);
+  return player;
+}
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** Seconds on the clock that animation frames use. */
+function seconds() {
+  return performance.now() / 1000;
+}
+
+/** Long canvases are set smaller. @param {number} length */
+function sizeOf(length) {
+  if (length <= 160) return "short";
+  return length <= 512 ? "long" : "vast";
+}
+
+class PlayerView {
+  #options;
+  #trace = new Trace();
+  #playback = new Playback();
+  #waitingFor = "";
+  #frame = 0;
+  /** What the parts that draw the whole run have drawn already. */
+  #drawn = { header: null, steps: -1, running: false };
+  #shownStep = -1;
+  #endReached = false;
+
+  #root = make("section", "unmask-player", { lang: "en", dir: "ltr", ariaLabel: "Canvas viewer" });
+  #announcer = new Announcer();
+  #heading = new Heading();
+  #canvas = new CanvasView((position, byKeyboard) => this.#tellAbout(position, byKeyboard));
+  #invitation = new Invitation();
+  #inspector = new Inspector();
+  #legend = new Legend();
+  #chart = new Chart((k) => this.act((playback) => playback.go(k)));
+  #controls = new Controls({
+    toggle: () => this.#toggle(),
+    go: (k) => this.act((playback) => playback.go(k)),
+    step: (by) => this.#step(by),
+    speed: (speed) => this.act((playback) => playback.setSpeed(speed, seconds())),
+    live: () => this.act((playback) => playback.follow()),
+  });
+  #figures = new FiguresLine();
+  #status = new StatusLine();
+  #final = new FinalText();
+  #resizes = new ResizeObserver(() => this.#fit());
+  #stopKeys;
+
+  constructor(element, options) {
+    this.#options = options;
+    const stage = make("div", "um-stage", {}, [this.#invitation.element, this.#canvas.element]);
+    const timeline = make("div", "um-timeline", {}, [this.#chart.element, this.#controls.scrubber]);
+    const reading = make("div", "um-reading", {}, [this.#inspector.element, this.#legend.element]);
+    const foot = make("div", "um-foot", {}, [this.#status.element, this.#final.element]);
+    const parts = [this.#heading.element, stage, reading, timeline, this.#controls.element];
+    this.#root.append(...parts, this.#figures.element, foot, this.#announcer.element);
+    element.append(this.#root);
+    this.#resizes.observe(this.#root);
+    this.#stopKeys = listenForKeys({
+      root: this.#root,
+      scrubber: this.#controls.scrubber,
+      toggle: () => this.#toggle(),
+      step: (by) => this.#step(by),
+      go: (k) => this.act((playback) => playback.go(k)),
+    });
+    this.#render();
+  }
+
+  // --- What comes in --------------------------------------------------------------------------
+
+  /** @param {string} text */
+  feed(text) {
+    const before = { header: this.#trace.header, outcome: this.#trace.outcome };
+    const { reset, changed } = this.#trace.feed(text);
+    if (reset) this.#reset();
+    if (!changed) return;
+    const { header, outcome, frames } = this.#trace;
+    if (header) this.#playback.grow(frames.length, this.#trace.running);
+    const begins = header !== null && (reset || before.header === null);
+    const ends = outcome !== null && (reset || before.outcome === null);
+    if (begins || ends) this.#waitingFor = "";
+    if (ends && (begins || this.#options.recording)) this.#openRecording();
+    else if (begins) this.#announcer.begin(header.length);
+    this.#schedule();
+  }
+
+  /** @param {string} sentence */
+  status(sentence) {
+    this.#waitingFor = sentence;
+    if (sentence) this.#announcer.say(sentence);
+    this.#schedule();
+  }
+
+  /** Do something to the playback position, then show it. @param {(playback: Playback) => void} change */
+  act(change) {
+    change(this.#playback);
+    this.#schedule();
+  }
+
+  play() {
+    if (calm.matches) this.act((playback) => playback.go(this.#trace.frames.length));
+    else this.act((playback) => playback.play(seconds()));
+  }
+
+  state() {
+    const { k, playing, following } = this.#playback;
+    return { k, steps: this.#trace.frames.length, running: this.#trace.running, playing, following };
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.#frame);
+    this.#stopKeys();
+    this.#resizes.disconnect();
+    this.#canvas.destroy();
+    this.#final.destroy();
+    this.#root.remove();
+  }
+
+  #reset() {
+    this.#playback.reset();
+    this.#canvas.reset();
+    this.#drawn = { header: null, steps: -1, running: false };
+    this.#endReached = false;
+    this.#announcer.reset();
+  }
+
+  /** A run that came complete: play it, or show how it ended. */
+  #openRecording() {
+    if (this.#options.autoplay && !calm.matches) {
+      this.#playback.go(0);
+      this.#playback.play(seconds());
+    }
+  }
+
+  #toggle() {
+    if (this.#playback.moving) this.act((playback) => playback.pause());
+    else this.act((playback) => playback.play(seconds()));
+  }
+
+  /** @param {number} by */
+  #step(by) {
+    this.act((playback) => playback.go(playback.k + by));
+  }
+
+  // --- What is drawn --------------------------------------------------------------------------
+
+  #schedule() {
+    if (this.#frame) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#playback.tick(seconds());
+      this.#render();
+      if (this.#playback.playing) this.#schedule();
+    });
+  }
+
+  #render() {
+    const { header, frames, running } = this.#trace;
+    this.#root.dataset.state = header ? (running ? "running" : "ended") : "empty";
+    const drawn = this.#drawn;
+    if (header !== drawn.header) this.#heading.render(header, Boolean(this.#options.recording));
+    if (header !== drawn.header || frames.length !== drawn.steps || running !== drawn.running)
+      this.#renderRun();
+    this.#drawn = { header, steps: frames.length, running };
+    this.#renderStep();
+    this.#renderState();
+  }
+
+  /** What changes with the run: chart, legend, what the canvas is called. */
+  #renderRun() {
+    const { header, frames, kinds } = this.#trace;
+    this.#chart.draw(frames, header?.length ?? 0, this.#total());
+    this.#legend.render(kinds);
+    this.#canvas.element.dataset.size = sizeOf(header?.length ?? 0);
+    this.#canvas.element.ariaLabel = `Canvas, ${header?.length ?? 0} positions; up and down tell about each`;
+  }
+
+  /** What changes with the step: canvas, cursor, figures. */
+  #renderStep() {
+    const { header, frames, running } = this.#trace;
+    const { k, following, playing, moving, speed } = this.#playback;
+    const forward = k - this.#shownStep;
+    this.#root.dataset.motion = String(moving || (forward === 1 && !moving));
+    this.#shownStep = k;
+    const views = viewsOf(this.#trace, k);
+    this.#canvas.render(views, { follow: playing || following, direction: this.#trace.direction });
+    this.#inspector.render(this.#inspection(this.#canvas.pointed));
+    this.#chart.moveTo(k);
+    this.#controls.render({ k, steps: frames.length, total: this.#total(), moving, following, running, speed });
+    this.#figures.render(header ? figuresAt(this.#trace, k) : null);
+    this.#announcer.progress(this.#trace, k);
+  }
+
+  /** What changes with the state: waiting, running, ended. */
+  #renderState() {
+    const { header, outcome, running, problem, frames } = this.#trace;
+    this.#invitation.render(header ? "" : this.#waitingFor);
+    this.#endReached ||= outcome !== null && this.#playback.k === frames.length;
+    this.#final.render(this.#endReached ? outcome : null);
+    const state = outcome?.result ?? (running ? "running" : "");
+    const message = (header && this.#waitingFor) || (outcome?.message ?? this.#runningMessage());
+    this.#status.render({ state, message: header ? message : "", problem });
+  }
+
+  #runningMessage() {
+    const { header, frames } = this.#trace;
+    const blocks = header?.blocks.length ?? 0;
+    const newest = frames.at(-1);
+    return blocks > 1 && newest ? `Block ${Math.min(newest.block + 1, blocks)} of ${blocks}` : "";
+  }
+
+  /** Steps the timeline stands for: while a run goes on, at least those planned. */
+  #total() {
+    const { header, frames, running } = this.#trace;
+    const planned = running ? (header?.blocks ?? []).reduce((sum, block) => sum + (block[2] ?? 0), 0) : 0;
+    return Math.max(frames.length, planned);
+  }
+
+  #fit() {
+    this.#root.dataset.width = this.#root.clientWidth < NARROW ? "narrow" : "wide";
+    this.#heading.measure();
+  }
+
+  // --- What is told ---------------------------------------------------------------------------
+
+  /** @param {number} position */
+  #inspection(position) {
+    const { cells, guesses } = this.#trace.canvasAt(this.#playback.k);
+    return cells[position] ? inspect(position, cells[position], guesses[position]) : null;
+  }
+
+  /**
+   * @param {number} position
+   * @param {boolean} byKeyboard
+   */
+  #tellAbout(position, byKeyboard) {
+    const found = this.#inspection(position);
+    this.#inspector.render(found);
+    if (found && byKeyboard) this.#announcer.say(sentenceOf(found));
+  }
+}
