@@ -62,16 +62,22 @@ def _whole(value: object) -> object:
     """Accept 8 and 8.0, as sliders send it; refuse True, "8" and 8.5."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a whole number")
-    if not math.isfinite(value) or value != int(value):
+    if isinstance(value, float) and not value.is_integer():
         raise ValueError("must be a whole number")
     return int(value)
 
 
 def _finite(value: object) -> object:
     """Accept any finite int or float; refuse True, text, NaN and infinity."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a finite number")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an int beyond every float
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError("must be a finite number")
+    return number
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
@@ -101,7 +107,8 @@ class GenerationRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
 
-    prompt: str = Field(max_length=MAX_PROMPT_CHARACTERS)
+    # Strict, because pydantic would otherwise take bytes, which come past the cleaning.
+    prompt: str = Field(max_length=MAX_PROMPT_CHARACTERS, strict=True)
     model: str = Field(default="pocket", min_length=1, max_length=300)
     length: Whole = Field(default=48, ge=1, le=MAX_LENGTH)
     steps: Whole = Field(default=48, ge=1, le=MAX_STEPS)
@@ -148,23 +155,23 @@ def parse_request(values: Mapping[str, Any]) -> GenerationRequest:
 
 def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    where = str(first["loc"][0]) if first["loc"] else "request"
-    name = where.replace("_", " ").capitalize()
     kind, sent, context = first["type"], first.get("input"), first.get("ctx", {})
-    shown = "" if isinstance(sent, str) and len(sent) > 200 else f"; {str(sent)[:40]!r} was sent"
+    where = str(first["loc"][0]) if first["loc"] else str(sent)
+    name = where.replace("_", " ").capitalize()
+    shown = "" if isinstance(sent, str) and len(sent) > 200 else f"; {_shown(sent)[:40]!r} was sent"
     bounds = _bounds(where)
-    if where == "prompt" and kind == "string_too_long":
+    if where not in GenerationRequest.model_fields:
+        known = ", ".join(GenerationRequest.model_fields)
+        sentence = f"There is no setting called {where[:60]!r}; the settings are {known}."
+    elif where == "prompt" and kind == "string_too_long":
         count = f"{len(str(sent)):,} characters"
         sentence = f"The prompt has {count}; shorten it to {MAX_PROMPT_CHARACTERS:,} at most."
     elif where == "prompt" and kind == "value_error":
         sentence = f"The prompt {context['error']}."
-    elif kind == "extra_forbidden":
-        known = ", ".join(GenerationRequest.model_fields)
-        sentence = f"There is no setting called {where[:60]!r}; the settings are {known}."
     elif kind == "missing":
         sentence = f"{name} is missing; add it to the request."
-    elif kind == "enum":
-        sentence = f"{name} {str(sent)[:60]!r} is unknown; choose {context.get('expected', 'a listed name')}."
+    elif choices := _choices(where):
+        sentence = f"{name} {_shown(sent)[:60]!r} is unknown; choose {choices}."
     elif kind == "value_error":
         sentence = f"{name} {context['error']}{bounds}{shown}."
     elif bounds:
@@ -172,6 +179,23 @@ def _sentence(error: ValidationError) -> str:
     else:
         sentence = f"{name} is not valid: {first['msg'].lower()}{shown}."
     return sentence
+
+
+def _shown(value: object) -> str:
+    """`value` as text; some integers are too long for that."""
+    try:
+        return str(value)
+    except ValueError:
+        return "a huge number"
+
+
+def _choices(field: str) -> str:
+    """The names a field can have, such as "'own' or 'all'"; empty where it is not a choice."""
+    kind = GenerationRequest.model_fields[field].annotation
+    if not (isinstance(kind, type) and issubclass(kind, StrEnum)):
+        return ""
+    *others, last = [repr(choice.value) for choice in kind]
+    return f"{', '.join(others)} or {last}"
 
 
 def _bounds(field: str) -> str:

@@ -8,13 +8,16 @@ must not know models, samplers, databases or pages; it is plain data.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 FORMAT = 1
 """Version of the JSON-lines format; readers refuse a newer one."""
+MAX_CANVAS = 100_000
+"""Longest canvas that is read, so that a damaged header cannot ask for all memory."""
 
 
 class TraceError(ValueError):
@@ -234,6 +237,7 @@ class Trace:
                 trace.append(event)
         if trace is None:
             raise TraceError("There is no trace in this text: it is empty.")
+        _check_positions(trace)
         return trace
 
 
@@ -249,6 +253,17 @@ def apply(cells: list[Cell], frame: Frame) -> None:
             cells.insert(at, cell)
         else:
             cells[at] = cell
+
+
+def _check_positions(trace: Trace) -> None:
+    """Refuse a trace that changes what is not on its canvas, so that every step of it can be rebuilt."""
+    size = trace.header.length
+    for frame in trace.frames:
+        for change in frame.changes:
+            size += change.kind is Kind.INSERT
+            if not 0 <= change.position < size:
+                raise TraceError("This trace changes a position outside its canvas; export the run again.")
+            size -= change.kind is Kind.DELETE
 
 
 # --- JSON lines ---------------------------------------------------------------------------------
@@ -273,21 +288,18 @@ def from_line(line: str) -> Event:
         TraceError: not JSON, not a known event, or of a newer format.
     """
     try:
-        body = json.loads(line)
+        body = json.loads(line, parse_constant=int)  # int() refuses NaN and Infinity
         kind = body.pop("type")
         if kind == "header":
-            if (version := body.pop("format")) > FORMAT:
-                raise TraceError(f"This trace has format {version}; this version reads up to {FORMAT}: update the app.")
-            body["blocks"] = tuple(tuple(block) for block in body["blocks"])
-            body["stop_ids"] = tuple(body["stop_ids"])
-            return Header(**body)
+            return _header_from(body)
         if kind == "frame":
             return _frame_from(body)
         if kind == "outcome":
-            return Outcome(**{**body, "result": Result(body["result"]), "timings": Timings(**body["timings"])})
+            timings = _typed(Timings(**body["timings"]))
+            return _typed(Outcome(**{**body, "result": Result(body["result"]), "timings": timings}))
     except TraceError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         raise TraceError(f"This line is not part of a trace: {line[:60]!r}; export the run again.") from None
     raise TraceError(f"This line has an unknown type {str(kind)[:40]!r}; update the app.")
 
@@ -326,18 +338,62 @@ def _candidate_body(candidate: Candidate) -> list[Any]:
     return body if candidate.raw is None else [*body, candidate.raw]
 
 
+def _header_from(body: dict[str, Any]) -> Header:
+    version = body.pop("format")
+    if type(version) is not int or version < 1:
+        raise ValueError("no format")
+    if version > FORMAT:
+        raise TraceError(f"This trace has format {version}; this version reads up to {FORMAT}: update the app.")
+    blocks = tuple((start, end, steps) for start, end, steps in body.pop("blocks"))
+    stop_ids = tuple(body.pop("stop_ids"))
+    header = _typed(Header(**body, blocks=blocks, stop_ids=stop_ids))
+    if not 0 <= header.length <= MAX_CANVAS:
+        raise ValueError("no such canvas")
+    if any(type(number) is not int for number in (*header.stop_ids, *sum(blocks, ()))):
+        raise TypeError("not whole numbers")
+    return header
+
+
 def _frame_from(body: dict[str, Any]) -> Frame:
     changes = tuple(
-        Change(
-            position=c["position"],
-            kind=Kind(c["kind"]),
-            token_id=c["token_id"],
-            text=c["text"],
-            confidence=c.get("confidence"),
-            raw=c.get("raw"),
-            alternatives=tuple(Candidate(*a) for a in c.get("alternatives", ())),
+        _typed(
+            Change(
+                position=c["position"],
+                kind=Kind(c["kind"]),
+                token_id=c["token_id"],
+                text=c["text"],
+                confidence=c.get("confidence"),
+                raw=c.get("raw"),
+                alternatives=tuple(_typed(Candidate(*a)) for a in c.get("alternatives", ())),
+            )
         )
         for c in body.pop("changes")
     )
-    guesses = tuple(Guess(*g) for g in body.pop("guesses"))
-    return Frame(changes=changes, guesses=guesses, **body)
+    guesses = tuple(_typed(Guess(*g)) for g in body.pop("guesses"))
+    return _typed(Frame(changes=changes, guesses=guesses, **body))
+
+
+_Part = TypeVar("_Part", Header, Frame, Outcome, Timings, Change, Candidate, Guess)
+_PLAIN: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "str": (str,), "dict": (dict,)}
+
+
+def _typed(part: _Part) -> _Part:
+    """`part` itself, if its plain fields hold what they are declared to hold (True is no int here).
+
+    Raises:
+        TypeError: they do not.
+        ValueError: a number is not finite, a text is not Unicode, or raw bytes are not hex.
+    """
+    for entry in fields(part):
+        declared, _, optional = str(entry.type).partition(" | ")
+        value = getattr(part, entry.name)
+        allowed = _PLAIN.get(declared.partition("[")[0])
+        if allowed is None or (optional and value is None):
+            continue
+        if type(value) not in allowed:
+            raise TypeError(entry.name)
+        if isinstance(value, str):
+            _ = value.encode() if entry.name != "raw" else bytes.fromhex(value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(entry.name)
+    return part

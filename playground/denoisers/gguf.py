@@ -8,6 +8,7 @@ tensors are for. Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from torch import Tensor
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_MAX_RANK = 4
 _F32, _Q4_1, _Q8_0 = 0, 3, 8
 _BLOCK_BYTES = {_F32: 4, _Q4_1: 20, _Q8_0: 34}
 _BLOCK_SIZE = {_F32: 1, _Q4_1: 32, _Q8_0: 32}
@@ -53,10 +55,12 @@ class GGUFFile:
         self._at = 0
         try:
             self.metadata, self._entries = self._read_header()
-        except (struct.error, KeyError, UnicodeDecodeError):
-            raise GGUFError(f"{path} is cut short or damaged; fetch the file again.") from None
-        alignment = int(self.metadata.get("general.alignment", 32))
-        self._data_start = (self._at + alignment - 1) // alignment * alignment
+            alignment = int(self.metadata.get("general.alignment", 32))
+            self._data_start = (self._at + alignment - 1) // alignment * alignment
+        except GGUFError:
+            raise
+        except (struct.error, KeyError, ValueError, OverflowError, ZeroDivisionError):
+            raise self._damaged() from None
 
     @property
     def names(self) -> list[str]:
@@ -73,16 +77,17 @@ class GGUFFile:
             raise GGUFError(f"{self.path} has no tensor {name!r}; it is not the expected model.")
         if entry.kind not in _BLOCK_BYTES:
             raise GGUFError(f"{self.path} stores {name!r} in a type this reader does not expand.")
-        count = 1
-        for size in entry.shape:
-            count *= size
-        length = count // _BLOCK_SIZE[entry.kind] * _BLOCK_BYTES[entry.kind]
+        blocks, rest = divmod(math.prod(entry.shape), _BLOCK_SIZE[entry.kind])
+        length = blocks * _BLOCK_BYTES[entry.kind]
         start = self._data_start + entry.offset
-        if start + length > len(self._bytes):
-            raise GGUFError(f"{self.path} is cut short or damaged; fetch the file again.")
+        if rest or not 0 < length <= len(self._bytes) - start:
+            raise self._damaged()
         # bytearray copies: a tensor over the read-only map would warn and tie its life to the map.
         raw = torch.frombuffer(bytearray(self._bytes[start : start + length]), dtype=torch.uint8)
         return _EXPAND[entry.kind](raw).reshape(entry.shape)
+
+    def _damaged(self) -> GGUFError:
+        return GGUFError(f"{self.path} is cut short or damaged; fetch the file again.")
 
     # --- header ---------------------------------------------------------------------------------
 
@@ -102,7 +107,8 @@ class GGUFFile:
         entries: dict[str, _Entry] = {}
         for _ in range(tensors):
             name = self._string()
-            rank = self._unpack("I")
+            if (rank := self._unpack("I")) > _MAX_RANK:
+                raise struct.error("more dimensions than GGUF has")
             # GGUF lists the fastest dimension first; torch lists it last.
             shape = tuple(self._unpack("Q") for _ in range(rank))[::-1]
             entries[name] = _Entry(shape, self._unpack("I"), self._unpack("Q"))

@@ -15,7 +15,10 @@ def propose(logits: Tensor, *, temperature: float, top_k: int, top_p: float, gen
     """
     if temperature == 0:
         return logits.argmax(-1)
-    kept = nucleus(top_k_filter(logits.double() / temperature, top_k), top_p)
+    # The best is moved to 0 first, or the smallest temperatures would send every logit to an infinity.
+    wide = logits.double()
+    scaled = (wide - wide.amax(-1, keepdim=True)) / temperature
+    kept = nucleus(top_k_filter(scaled, top_k), top_p)
     uniform = torch.rand(kept.shape, dtype=torch.float64, device=kept.device, generator=generator)
     # rand may give exactly 0, whose noise would be minus infinity for every token of a row.
     gumbel = -torch.log(-torch.log(uniform.clamp_min(torch.finfo(torch.float64).tiny)))

@@ -89,6 +89,8 @@ class Sampler:
 
     def wanted(self) -> list[int]:
         """Masked positions of the block at work, ascending: the rows `step` needs."""
+        if self.done:
+            return []
         block = self.blocks[self._block]
         return [at for at in range(block.start, block.end) if self.canvas[at] == self.mask_id]
 
@@ -100,15 +102,21 @@ class Sampler:
             logits: `[len(wanted()), vocabulary]`, raw; changed in place.
 
         Raises:
-            SamplerError: the run is over, the shape is wrong, or the logits are not numbers.
+            SamplerError: the run is over, the shape is wrong, or the logits are not numbers. The canvas and the
+                seeded draws are then as they were.
         """
         positions = self.wanted()
-        if self.done or logits.shape[0] != len(positions):
+        if self.done:
+            raise SamplerError("This canvas is finished; it takes no more logits.")
+        if logits.shape[0] != len(positions):
             raise SamplerError(
-                f"The sampler wanted logits for {0 if self.done else len(positions)} positions "
-                f"and was given {logits.shape[0]}."
+                f"The sampler wanted logits for {len(positions)} positions and was given {logits.shape[0]}."
             )
         self._ban(logits, positions)
+        probabilities = logits.softmax(-1)
+        # One value that is no number makes its whole row so. All rows count: guesses are shown too.
+        if not bool(probabilities[:, 0].isfinite().all()):
+            raise SamplerError("The model's output is not numbers (NaN); load the model again.")
         request = self.request
         proposals = propose(
             logits,
@@ -117,7 +125,6 @@ class Sampler:
             top_p=request.top_p,
             generator=self._generator,
         )
-        probabilities = logits.softmax(-1)
         chosen = self._select(probabilities, proposals, positions)
         commits = self._commit(chosen, probabilities, proposals, positions)
         block = self._block
@@ -161,8 +168,6 @@ class Sampler:
         tokens = proposals[rows]
         sure = confidence.proposed_probability(picked, tokens).tolist()
         best = picked.topk(min(ALTERNATIVES, picked.shape[-1]), dim=-1)
-        if not all(0 <= p <= 1.0001 for p in sure):
-            raise SamplerError("The model's output is not numbers (NaN); load the model again.")
         commits = []
         for row, token, p, ids, values in zip(
             rows.tolist(), tokens.tolist(), sure, best.indices.tolist(), best.values.tolist(), strict=True

@@ -52,13 +52,11 @@ def _share(steps: int, lengths: list[int]) -> list[int]:
     """Largest remainders: whole shares of `steps` in proportion to `lengths`, each 1 to its length."""
     total = sum(lengths)
     shares = [max(1, steps * size // total) for size in lengths]
-    by_remainder = sorted(range(len(lengths)), key=lambda i: -(steps * lengths[i] % total))
-    while sum(shares) != steps:
-        change = 1 if sum(shares) < steps else -1
-        for i in by_remainder if change > 0 else reversed(by_remainder):
-            if 1 <= shares[i] + change <= lengths[i]:
-                shares[i] += change
-                break
+    # A short last block may have been given its 1 already, though its proportion is less.
+    below = [i for i, size in enumerate(lengths) if shares[i] * total < steps * size]
+    by_remainder = sorted(below, key=lambda i: -(steps * lengths[i] % total))
+    for i in by_remainder[: steps - sum(shares)]:
+        shares[i] += 1
     return shares
 
 

@@ -74,6 +74,8 @@ class Knobs:
             self._main(settings, start)
         with gr.Accordion("More settings", open=False, elem_id="more-settings"):
             self._more(start)
+        for name in _USED_BY:
+            self.by_name[name].interactive = uses(start["schedule"], name)  # type: ignore[attr-defined]
 
     @property
     def components(self) -> list[Component]:

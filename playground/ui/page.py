@@ -55,6 +55,8 @@ def build_page(engine: Engine, store: RunStore, settings: Settings) -> gr.Blocks
         page.load(_visitor_of, visitor, visitor, queue=False, **quiet)
         page.load(_news_of(engine), None, model_line, concurrency_limit=None, **quiet)
         page.load(lambda: store.problem or "", None, log_line, queue=False, **quiet)
+        # An empty number starts as 0 in the browser, which would look like a seed that somebody chose.
+        page.load(None, None, generate.seed.seed, js="() => null", **quiet)
     page.queue(max_size=settings.max_queue + settings.max_active + 64, default_concurrency_limit=16)
     return page
 

@@ -19,7 +19,7 @@ from playground.ui.components import text_line
 from playground.ui.generate import GenerateTab, value_of
 
 HEADINGS = ["When (UTC)", "Prompt", "Result", "Length", "Forwards", "Seconds", "Tokens/s", "Schedule", "Text"]
-WIDTHS: list[str | int] = ["165px", "260px", "90px", "75px", "90px", "85px", "90px", "120px", "320px"]
+WIDTHS: list[str | int] = ["150px", "270px", "90px", "75px", "90px", "85px", "90px", "120px", "320px"]
 PAGE = 200
 """Runs shown and drawn at once; search and filters reach all of them."""
 SORTS = [
@@ -272,7 +272,7 @@ def cells(row: RunRow) -> list[Any]:
     """A row of the table."""
     speed = row.tokens / row.model_seconds if row.model_seconds else 0
     return [
-        f"{row.created:%Y-%m-%d %H:%M:%S}",
+        f"{row.created:%Y-%m-%d %H:%M}",
         _short(row.prompt, 60),
         row.result,
         row.length,

@@ -1,0 +1,125 @@
+"""`bench`: measure this machine and print tables or JSON. Knows options and exit codes; `labs.bench` measures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from playground.cli.terminal import BadRequest, CommandError, PlainConsole, is_terminal, put, say
+
+if TYPE_CHECKING:
+    from playground.labs.bench import Options
+    from playground.labs.bench_results import Report
+
+PARTS = ("startup", "forward", "run", "cache", "batch", "page")
+"""Named here too, because the benchmark itself imports torch; a test compares them."""
+DEFAULT_PARTS = PARTS[:-1]
+WHAT, HOW = "What is measured", "How"
+
+EPILOG = """\
+[bold]Examples[/bold]
+
+[dim]$[/dim] python -m playground bench --steps 8 --length 128
+
+[dim]$[/dim] python -m playground bench --only forward,cache --repeats 3 --json
+
+All parts take some minutes on two cores; --repeats 1 gives a first impression in a fifth of that."""
+
+
+def bench(  # noqa: PLR0917  (typer passes options by name)
+    steps: Annotated[
+        int,
+        typer.Option("--steps", "-s", metavar="FORWARDS", help="Forwards of the run part.", rich_help_panel=WHAT),
+    ] = 8,
+    length: Annotated[
+        int,
+        typer.Option("--length", "-n", metavar="TOKENS", help="Canvas of the run part.", rich_help_panel=WHAT),
+    ] = 128,
+    block: Annotated[
+        int,
+        typer.Option("--block", "-b", metavar="TOKENS", help="Block of the run part; 0 is one.", rich_help_panel=WHAT),
+    ] = 0,
+    only: Annotated[
+        str,
+        typer.Option("--only", metavar="PARTS", help="Only these, parted by commas.", rich_help_panel=WHAT),
+    ] = ",".join(DEFAULT_PARTS),
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--page",
+            metavar="",
+            help="Also what a watching browser costs; needs playwright and Chromium.",
+            rich_help_panel=WHAT,
+        ),
+    ] = False,
+    repeats: Annotated[
+        int,
+        typer.Option(
+            "--repeats",
+            "-r",
+            min=1,
+            max=1000,
+            metavar="TIMES",
+            help="Measurements of each figure, after a warm-up; the median counts.",
+            rich_help_panel=HOW,
+        ),
+    ] = 5,
+    as_json: Annotated[
+        bool, typer.Option("--json", metavar="", help="Print the report as JSON.", rich_help_panel=HOW)
+    ] = False,
+) -> None:
+    """Measure forwards, cache, batching, start-up and the page's cost on this machine.
+
+    Parts: startup, forward (beside the machine's own matrix products), run (--steps and --length), cache, batch, page.
+    """
+    parts = parts_of(only, page)
+    from playground.labs.bench import Options
+
+    report = _measured(Options(parts, repeats, steps, length, block))
+    if as_json:
+        put(json.dumps(report.body(), indent=2) + "\n")
+        return
+    from playground.cli.bench_tables import tables
+
+    console = PlainConsole()
+    for table in tables(report):
+        console.print(table)
+        console.print()
+
+
+def parts_of(only: str, page: bool) -> frozenset[str]:
+    """The parts named in `only`.
+
+    Raises:
+        BadRequest: a part that there is not, or none.
+    """
+    named = [name.strip() for name in only.split(",") if name.strip()]
+    if unknown := next((name for name in named if name not in PARTS), None):
+        raise BadRequest(f"There is no part called {unknown[:60]!r}; choose from {', '.join(PARTS)}.")
+    # "--page" alone means everything and the page; "--only forward --page" means those two.
+    chosen = frozenset(named) | ({"page"} if page else frozenset())
+    if not chosen:
+        raise BadRequest(f"Nothing is left to measure; choose from {', '.join(PARTS)}.")
+    return chosen
+
+
+def _measured(options: Options) -> Report:
+    from playground.denoisers.base import DenoiserError
+    from playground.labs.bench import measure
+    from playground.labs.bench_runs import BenchError
+    from playground.request import RequestError
+    from playground.settings import get_settings
+
+    try:
+        return measure(options, get_settings(), say if is_terminal(sys.stderr) else _unheard)
+    except RequestError as error:
+        raise BadRequest(str(error)) from None
+    except (BenchError, DenoiserError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _unheard(sentence: str) -> None:
+    del sentence

@@ -1,0 +1,169 @@
+"""The benchmark's report as tables for a terminal. Knows results; measures nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rich import box
+from rich.table import Table
+
+from playground.labs.bench_results import (
+    BatchResult,
+    CacheResult,
+    ForwardResult,
+    Machine,
+    PageResult,
+    Report,
+    RunResult,
+    Spread,
+    StartupResult,
+)
+
+
+def tables(report: Report) -> Iterator[Table | str]:
+    """Everything that the report holds, with a line about the machine first."""
+    yield machine_line(report.machine, report.repeats)
+    if report.startup:
+        yield _rows("Start-up of a fresh process", _startup(report.startup))
+    if report.forward:
+        yield _forward(report.forward)
+    if report.run:
+        run = report.run
+        yield _rows(f"A run of {run.length} tokens in {run.forwards} forwards, block {run.block or 'whole'}", _run(run))
+    if report.cache:
+        cache = report.cache
+        yield _rows(f"Cache: prompt {cache.prompt_tokens}, canvas {cache.canvas}, block {cache.block}", _cache(cache))
+    if report.batch:
+        batch = report.batch
+        yield _rows(f"Batch: {batch.runs} runs of {batch.length} tokens in {batch.steps} forwards", _batch(batch))
+    if report.page:
+        page = report.page
+        yield _rows(f"Page: {page.length} tokens in {page.forwards} forwards", _page(page))
+
+
+def machine_line(machine: Machine, repeats: int) -> str:
+    """Where it was measured, and whether the machine had other work."""
+    load = "" if machine.load_before is None else f", load {machine.load_before:g} before, {machine.load_after:g} after"
+    return (
+        f"{machine.device}, {machine.dtype}, {machine.cores} cores, torch {machine.versions['torch']}{load}. "
+        f"Medians of {repeats}, lowest and highest beside them."
+    )
+
+
+Row = tuple[str, str, str]
+
+
+def _rows(title: str, rows: list[Row]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table.add_column("", min_width=34)
+    table.add_column("Median", justify="right")
+    table.add_column("Lowest to highest", justify="right", style="dim")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _row(name: str, spread: Spread, show: Callable[[float], str]) -> Row:
+    between = "" if spread.count == 1 else f"{show(spread.low)} to {show(spread.high)}"
+    return name, show(spread.median), between
+
+
+def _fact(name: str, value: str) -> Row:
+    return name, value, ""
+
+
+def _startup(result: StartupResult) -> list[Row]:
+    return [
+        _row("Process start to model ready", result.ready, _seconds),
+        _row("  imports", result.imports, _seconds),
+        _row("  loading the model", result.load, _seconds),
+        _row("Peak memory, model ready", result.peak_ready_gib, _gib),
+        _row("Peak memory, after a run", result.peak_run_gib, _gib),
+    ]
+
+
+def _forward(results: tuple[ForwardResult, ...]) -> Table:
+    title = (
+        f"One forward, all masked, prompt of {results[0].prompt_tokens} cached; the machine's own products beside it"
+    )
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for heading in ("Canvas", "Time", "GFLOP", "GFLOP/s", "Large square", "Own shapes", "Share of square", "Of own"):
+        table.add_column(heading, justify="right")
+    for result in results:
+        table.add_row(
+            str(result.canvas),
+            f"{_ms(result.seconds.median)} ({_ms(result.seconds.low)} to {_ms(result.seconds.high)})",
+            f"{result.gflop:.1f}",
+            f"{result.rate.median:.0f}",
+            f"{result.square_rate.median:.0f}",
+            f"{result.own_rate.median:.0f}",
+            f"{result.share.median:.0%} ({result.share.low:.0%} to {result.share.high:.0%})",
+            f"{result.share_of_own.median:.0%}",
+        )
+    return table
+
+
+def _run(result: RunResult) -> list[Row]:
+    return [
+        _row("Total", result.total, _seconds),
+        _row("  model", result.model, _seconds),
+        _row("  prompt (prefill)", result.prefill, _seconds),
+        _row("Until the first canvas", result.first_canvas, _seconds),
+        _row("Tokens/s, end to end", result.tokens_per_second, _plain),
+        _row("Tokens/s, model alone", result.tokens_per_second_model, _plain),
+        _fact("Forwards (NFE)", str(result.forwards)),
+        _fact("Tokens a forward", f"{result.tokens_per_forward:.2f}"),
+    ]
+
+
+def _cache(result: CacheResult) -> list[Row]:
+    return [
+        _row("With the cache", result.cached, _seconds),
+        _row("Everything anew each step", result.plain, _seconds),
+        _row("The cache is worth", result.ratio, _times),
+        _fact("Forwards (NFE)", str(result.forwards)),
+        _fact("Same tokens", "yes" if result.same_tokens else "NO"),
+    ]
+
+
+def _batch(result: BatchResult) -> list[Row]:
+    return [
+        _row("All at once", result.together, _seconds),
+        _row("One after another", result.in_turn, _seconds),
+        _row("Throughput gained", result.ratio, _times),
+        _row("Slowest run of the batch", result.slowest, _seconds),
+        _row("One run alone", result.alone, _seconds),
+        _fact("Same tokens", f"{result.same_texts} of {result.runs} runs"),
+    ]
+
+
+def _page(result: PageResult) -> list[Row]:
+    return [
+        _row("Run with the page watching", result.with_page, _seconds),
+        _row("Run without a page", result.without_page, _seconds),
+        _row("With over without", result.ratio, _times),
+        _row("Click to end, as a person waits", result.click_to_end, _seconds),
+        _row("Bytes a frame on the wire", result.bytes_per_frame, lambda value: f"{value:,.0f}"),
+        _row("First forward's end to painted", result.painted_ms, lambda value: f"{value:.0f} ms"),
+        _fact("Same text", "yes" if result.same_text else "NO"),
+    ]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.0f} ms"
+
+
+def _ms(value: float) -> str:
+    return f"{1000 * value:.0f} ms"
+
+
+def _gib(value: float) -> str:
+    return f"{value:.2f} GiB"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.1f}"
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f}x"

@@ -1,0 +1,1 @@
+"""Tests of `playground.sampling`, against plain statements of its formulas."""
