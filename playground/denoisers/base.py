@@ -18,6 +18,11 @@ class DenoiserError(RuntimeError):
     """A model that cannot be loaded or run; its text is one sentence that says what to do."""
 
 
+def one_line(error: Exception) -> str:
+    """What a library said, as part of a sentence: on one line, not too long, without its full stop."""
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+
+
 @dataclass(frozen=True, slots=True)
 class DenoiserSpec:
     """Facts about a model that samplers, pages and logs need.

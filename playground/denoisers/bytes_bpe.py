@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from playground.denoisers.base import DenoiserError, TokenText
+from playground.denoisers.base import DenoiserError, TokenText, one_line
 
 
 def _byte_alphabet() -> dict[str, int]:
@@ -34,7 +34,7 @@ class ChatMLTokens:
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception
-            raise DenoiserError(f"The tokenizer {path} cannot be read ({error}); fetch it again.") from None
+            raise DenoiserError(f"The tokenizer {path} cannot be read ({one_line(error)}); fetch it again.") from None
         # Otherwise a prompt that spells "<|im_end|>" would end the turn.
         self._tokenizer.encode_special_tokens = True
         added = self._tokenizer.get_added_tokens_decoder()

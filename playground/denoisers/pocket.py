@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from playground.denoisers.base import DenoiserError, DenoiserSpec, Job
+from playground.denoisers.base import DenoiserError, DenoiserSpec, Job, one_line
 from playground.denoisers.bytes_bpe import ChatMLTokens
 from playground.denoisers.gguf import GGUFError
 from playground.denoisers.llama import GatedLlama, Span
@@ -71,25 +71,29 @@ class PocketDenoiser:
                 f"The embedded model lacks {', '.join(missing)} in {folder}; "
                 "restore assets/pocket from the repository or set UNMASK_POCKET."
             )
+        self.tokens = ChatMLTokens(folder / "tokenizer.json")
         try:
             config = json.loads((folder / "adapter_config.json").read_text())
             mask = load_file(folder / "mask.safetensors")
+            embedding, self._gate = mask["mask_embedding"], float(mask["prior_gate"])
+            if not embedding.isfinite().all():
+                raise ValueError("the mask embedding is not numbers")
             self._network = GatedLlama.load(
                 folder / CHECKPOINT,
                 folder / "adapter_model.safetensors",
                 config["lora_alpha"] / config["r"],
                 device,
             )
+            if embedding.shape != (self._network.shape.width,):
+                raise ValueError("the mask embedding has another width")
         except GGUFError as error:
             raise DenoiserError(str(error)) from None
         except Exception as error:  # safetensors and json raise several kinds for a damaged file
             raise DenoiserError(
-                f"The embedded model in {folder} is damaged ({error}); restore it from the repository."
+                f"The embedded model in {folder} is damaged ({one_line(error)}); restore it from the repository."
             ) from None
         self.device, self.dtype = device, self._network.dtype
-        self.tokens = ChatMLTokens(folder / "tokenizer.json")
-        self._mask_embedding = mask["mask_embedding"].to(device, self.dtype)
-        self._gate = float(mask["prior_gate"])
+        self._mask_embedding = embedding.to(device, self.dtype)
         self.spec = DenoiserSpec(
             model_id="pocket",
             name="Pocket (SmolLM2 135M)",

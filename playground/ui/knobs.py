@@ -75,7 +75,7 @@ class Knobs:
         with gr.Accordion("More settings", open=False, elem_id="more-settings"):
             self._more(start)
         for name in _USED_BY:
-            self.by_name[name].interactive = uses(start["schedule"], name)  # type: ignore[attr-defined]
+            self.by_name[name].interactive = uses(start["schedule"], name)
 
     @property
     def components(self) -> list[Component]:

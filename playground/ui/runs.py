@@ -117,7 +117,8 @@ class RunsTab:
         }
         for event in (self.refresh.click, self.search.submit, self.result.input, self.model.input, self.sort.input):
             event(**self.refresh_args)
-        self.search.input(**{**self.refresh_args, "trigger_mode": "always_last"})
+        # Not "input", which Gradio does not fire for pasted or deleted text.
+        self.search.change(**{**self.refresh_args, "trigger_mode": "always_last"})
         self.table.select(self._select, [self.ids, visitor], [self.chosen, self.about, *buttons], **hidden)
         generate = self._generate
         self.open.click(

@@ -1,0 +1,1 @@
+"""Tests of `playground.denoisers`, against the `gguf`, `transformers` and `peft` packages."""
