@@ -1,6 +1,6 @@
 /*
- * The page's own keys and its light/dark switch: Ctrl+Enter runs, Esc stops. Must not know runs or frames; it presses
- * the buttons that a mouse would.
+ * The page's own keys and its light/dark switch: Ctrl+Enter runs, Esc stops, arrows choose in the list of runs. Must
+ * not know runs or frames; it presses what a mouse would.
  */
 
 const THEME_KEY = "unmask-theme";
@@ -19,6 +19,16 @@ function onKey(event) {
   } else if (event.key === "Escape") {
     press("stop");
   }
+}
+
+/**
+ * Moving the mark in the list of runs chooses the run that is marked, as a click does; Gradio waits for Enter.
+ * @param {KeyboardEvent} event
+ */
+function onKeyUp(event) {
+  if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+  const cell = document.activeElement?.closest("#runs-table [role='gridcell']");
+  cell?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
 }
 
 /** @param {boolean} dark */
@@ -47,6 +57,7 @@ function onClick(event) {
 }
 
 document.addEventListener("keydown", onKey, { capture: true });
+document.addEventListener("keyup", onKeyUp);
 document.addEventListener("click", onClick);
 const asked = new URLSearchParams(location.search).get("__theme");
 const chosen = asked ?? chosenTheme();

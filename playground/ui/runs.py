@@ -32,7 +32,7 @@ SORTS = [
     ("Result", (Sort.RESULT, False)),
 ]
 _PRESS = "() => setTimeout(() => document.getElementById('%s').click(), 100)"
-NOTHING = "No run is chosen. Click a row."
+NOTHING = "No run is chosen. Click a row, or move to it with the arrow keys."
 
 
 class RunsTab:
