@@ -231,5 +231,5 @@ class SeedRow:
                 scale=4,
                 min_width=120,
             )
-            self.dice = gr.Button("⚄", elem_id="dice", scale=0, min_width=44)
+            self.dice = gr.Button("Draw a seed", elem_id="dice", scale=0, min_width=44)
             self.lock = gr.Checkbox(value=False, label="Lock", elem_id="lock", scale=0, min_width=84)

@@ -1,0 +1,1 @@
+"""Tests of `playground.labs`: sane numbers on tiny settings, never how fast this machine is."""
