@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 from playground.denoisers.loading import load_denoiser
@@ -13,13 +14,13 @@ from playground.settings import Settings
 settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
+# Where other processes use the cores too, waiting for the slowest of several threads takes many times longer.
+torch.set_num_threads(1)
+
 
 @pytest.fixture(scope="session")
 def pocket() -> PocketDenoiser:
-    """The embedded model on the CPU. Not to be changed; contexts made from it are the test's own.
-
-    One thread: where other processes use the cores too, waiting for the slowest of several takes many times longer.
-    """
+    """The embedded model on the CPU. Not to be changed; contexts made from it are the test's own."""
     denoiser = load_denoiser("pocket", Settings(device="cpu", threads=1))
     assert isinstance(denoiser, PocketDenoiser)
     return denoiser

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -78,16 +79,15 @@ def bench(  # noqa: PLR0917  (typer passes options by name)
     parts = parts_of(only, page)
     from playground.labs.bench import Options
 
-    report = _measured(Options(parts, repeats, steps, length, block))
+    options = Options(parts, repeats, steps, length, block)
     if as_json:
-        put(json.dumps(report.body(), indent=2) + "\n")
+        put(json.dumps(_measured(options, _nothing).body(), indent=2) + "\n")
         return
-    from playground.cli.bench_tables import tables
+    from playground.cli.bench_tables import machine_line, table_of
 
     console = PlainConsole()
-    for table in tables(report):
-        console.print(table)
-        console.print()
+    report = _measured(options, lambda _, result: console.print(table_of(result)))
+    console.print(machine_line(report.machine, report.repeats))
 
 
 def parts_of(only: str, page: bool) -> frozenset[str]:
@@ -106,20 +106,21 @@ def parts_of(only: str, page: bool) -> frozenset[str]:
     return chosen
 
 
-def _measured(options: Options) -> Report:
+def _measured(options: Options, done: Callable[[str, Any], None]) -> Report:
     from playground.denoisers.base import DenoiserError
     from playground.labs.bench import measure
     from playground.labs.bench_runs import BenchError
     from playground.request import RequestError
     from playground.settings import get_settings
 
+    tell = say if is_terminal(sys.stderr) else _nothing
     try:
-        return measure(options, get_settings(), say if is_terminal(sys.stderr) else _unheard)
+        return measure(options, get_settings(), tell=tell, done=done)
     except RequestError as error:
         raise BadRequest(str(error)) from None
     except (BenchError, DenoiserError) as error:
         raise CommandError(str(error)) from None
 
 
-def _unheard(sentence: str) -> None:
-    del sentence
+def _nothing(*_: object) -> None:
+    return None

@@ -1,8 +1,9 @@
-"""The benchmark's report as tables for a terminal. Knows results; measures nothing."""
+"""The benchmark's results as tables for a terminal. Knows results; measures nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -13,32 +14,28 @@ from playground.labs.bench_results import (
     ForwardResult,
     Machine,
     PageResult,
-    Report,
     RunResult,
     Spread,
     StartupResult,
 )
 
 
-def tables(report: Report) -> Iterator[Table | str]:
-    """Everything that the report holds, with a line about the machine first."""
-    yield machine_line(report.machine, report.repeats)
-    if report.startup:
-        yield _rows("Start-up of a fresh process", _startup(report.startup))
-    if report.forward:
-        yield _forward(report.forward)
-    if report.run:
-        run = report.run
-        yield _rows(f"A run of {run.length} tokens in {run.forwards} forwards, block {run.block or 'whole'}", _run(run))
-    if report.cache:
-        cache = report.cache
-        yield _rows(f"Cache: prompt {cache.prompt_tokens}, canvas {cache.canvas}, block {cache.block}", _cache(cache))
-    if report.batch:
-        batch = report.batch
-        yield _rows(f"Batch: {batch.runs} runs of {batch.length} tokens in {batch.steps} forwards", _batch(batch))
-    if report.page:
-        page = report.page
-        yield _rows(f"Page: {page.length} tokens in {page.forwards} forwards", _page(page))
+def table_of(result: Any) -> Table:
+    """The table of one part's result."""
+    if isinstance(result, tuple):
+        return _forward(result)
+    if isinstance(result, StartupResult):
+        return _rows("Start-up of a fresh process", _startup(result))
+    if isinstance(result, RunResult):
+        block = result.block or "whole"
+        return _rows(f"A run of {result.length} tokens in {result.forwards} forwards, block {block}", _run(result))
+    if isinstance(result, CacheResult):
+        sizes = f"prompt {result.prompt_tokens}, canvas {result.canvas}, block {result.block}"
+        return _rows(f"Cache: {sizes}", _cache(result))
+    if isinstance(result, BatchResult):
+        return _rows(f"Batch: {result.runs} runs of {result.length} tokens in {result.steps} forwards", _batch(result))
+    assert isinstance(result, PageResult)
+    return _rows(f"Page: {result.length} tokens in {result.forwards} forwards", _page(result))
 
 
 def machine_line(machine: Machine, repeats: int) -> str:

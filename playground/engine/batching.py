@@ -18,7 +18,7 @@ from enum import StrEnum
 import torch
 
 import playground
-from playground.denoisers.base import Denoiser, DenoiserError
+from playground.denoisers.base import Denoiser, DenoiserError, one_line
 from playground.denoisers.loading import describe_device
 from playground.engine.denoise import Lane, header_of
 from playground.engine.run import Run
@@ -26,6 +26,8 @@ from playground.sampling.sampler import SamplerError, Step
 from playground.trace import Header, Outcome, Result, Timings, Trace
 
 log = logging.getLogger(__name__)
+
+SHUT_DOWN = "The app was shut down; the text so far is kept."
 
 
 class ModelState(StrEnum):
@@ -54,7 +56,7 @@ class Worker:
         device_lock: held during each forward, so that models on one device take turns.
         max_active: canvases in one forward.
         max_seconds: longest time a run may hold a place.
-        on_end: called with each ended run's trace and visitor; must not raise.
+        on_end: called once with each ended run's trace and visitor.
     """
 
     def __init__(
@@ -74,9 +76,10 @@ class Worker:
         self._status = ModelStatus(ModelState.LOADING, 0.0)
         self._created_at = time.monotonic()
         self._waiting: deque[Run] = deque()
+        self._starting: Run | None = None
         self._lanes: list[Lane] = []
         self._wake = threading.Condition()
-        self._closing = False
+        self._retired = self._stopping = False
         self.loaded = threading.Event()
         self._thread = threading.Thread(target=self._main, name=f"worker-{model_id}", daemon=True)
         self._thread.start()
@@ -95,11 +98,13 @@ class Worker:
         """The model, once loaded. Only the worker may run it; its spec and tokens are free to read."""
         return self._denoiser
 
-    def submit(self, run: Run) -> None:
-        """Put a run at the end of the queue."""
+    def submit(self, run: Run) -> bool:
+        """Put a run at the end of the queue; False where this worker takes no more."""
         with self._wake:
-            self._waiting.append(run)
-            self._wake.notify()
+            if not self._retired:
+                self._waiting.append(run)
+                self._wake.notify()
+            return not self._retired
 
     def place(self, run: Run) -> int:
         """1 for the next run to start, 0 for one that has started."""
@@ -114,16 +119,26 @@ class Worker:
     def runs_of(self, visitor: str) -> int:
         """Runs of one visitor, waiting or active."""
         with self._wake:
-            return sum(r.visitor == visitor for r in [*self._waiting, *(lane.run for lane in self._lanes)])
+            return sum(run.visitor == visitor for run in self._runs())
+
+    def retire(self) -> None:
+        """Take no more runs; the thread ends when those it has have ended."""
+        with self._wake:
+            self._retired = True
+            self._wake.notify()
 
     def close(self, timeout: float = 30.0) -> None:
         """Stop all runs, keep their texts, end the thread."""
         with self._wake:
-            self._closing = True
-            for run in [*self._waiting, *(lane.run for lane in self._lanes)]:
-                run.cancel("The app was shut down; the text so far is kept.")
+            self._stopping = self._retired = True
+            for run in self._runs():
+                run.cancel(SHUT_DOWN)
             self._wake.notify()
         self._thread.join(timeout)
+
+    def _runs(self) -> list[Run]:
+        starting = [] if self._starting is None else [self._starting]
+        return [*self._waiting, *starting, *(lane.run for lane in self._lanes)]
 
     # --- the thread -----------------------------------------------------------------------------
 
@@ -136,23 +151,22 @@ class Worker:
             self._fail_loading(str(error))
         except Exception as error:
             log.exception("Loading %s failed", self.model_id)
-            self._fail_loading(f"The model {self.model_id} could not be loaded: {error}.")
+            self._fail_loading(f"The model {self.model_id} could not be loaded: {one_line(error)}.")
         self.loaded.set()
         while self._wait_for_work():
             try:
                 self._turn()
             except Exception as error:  # a run must never be lost, nor the worker with it
-                log.exception("A forward failed")
+                log.exception("A turn failed")
                 for lane in self._lanes:
-                    self._end(lane, Result.FAILED, _sentence(error))
-                self._lanes = []
+                    self._fail(lane, error)
 
     def _fail_loading(self, message: str) -> None:
         self._status = ModelStatus(ModelState.FAILED, time.monotonic() - self._created_at, message)
 
     def _wait_for_work(self) -> bool:
         with self._wake:
-            self._wake.wait_for(lambda: self._waiting or self._lanes or self._closing)
+            self._wake.wait_for(lambda: self._waiting or self._lanes or self._retired)
             return bool(self._waiting or self._lanes)
 
     def _turn(self) -> None:
@@ -173,7 +187,10 @@ class Worker:
             if not self._waiting or len(self._lanes) >= self._max_active:
                 return None
             alone = self._waiting[0].request.reproducible or any(lane.run.request.reproducible for lane in self._lanes)
-            return None if alone and self._lanes else self._waiting.popleft()
+            if alone and self._lanes:
+                return None
+            self._starting = self._waiting.popleft()
+            return self._starting
 
     def _drop_cancelled_waiting(self) -> None:
         with self._wake:
@@ -183,82 +200,93 @@ class Worker:
             self._end_unstarted(run, Result.STOPPED, run.cancel_reason)
 
     def _admit(self, run: Run) -> None:
-        if self._denoiser is None:
-            self._end_unstarted(run, Result.FAILED, self._status.message)
-            return
-        spec = self._denoiser.spec
         try:
-            prompt_ids = self._denoiser.tokens.encode_prompt(run.request.prompt)
-            if len(prompt_ids) + run.request.length > spec.context_limit:
-                self._end_unstarted(
-                    run,
-                    Result.FAILED,
-                    f"The prompt ({len(prompt_ids):,} tokens) and a canvas of {run.request.length:,} exceed the "
-                    f"{spec.context_limit:,} tokens that {spec.name} can read; shorten one of them.",
-                )
-                return
-            with self._device_lock:
-                lane = Lane(run, self._denoiser, prompt_ids)
+            lane = self._start(run)
         except Exception as error:
             log.exception("Starting a run failed")
             self._end_unstarted(run, Result.FAILED, _sentence(error))
-            return
-        run.start(
-            header_of(
+            lane = None
+        with self._wake:
+            self._starting = None
+            if lane is not None:
+                self._lanes.append(lane)
+
+    def _start(self, run: Run) -> Lane | None:
+        """Do the prompt's work and open the trace; None for a run that ended at once."""
+        denoiser = self._denoiser
+        if denoiser is None:
+            self._end_unstarted(run, Result.FAILED, self._status.message)
+            return None
+        spec = denoiser.spec
+        prompt_ids = denoiser.tokens.encode_prompt(run.request.prompt)
+        if len(prompt_ids) + run.request.length > spec.context_limit:
+            self._end_unstarted(
                 run,
-                self._denoiser,
-                len(prompt_ids),
-                blocks=lane.blocks,
-                device=describe_device(self._denoiser.device),
-                versions=_versions(),
+                Result.FAILED,
+                f"The prompt ({len(prompt_ids):,} tokens) and a canvas of {run.request.length:,} exceed the "
+                f"{spec.context_limit:,} tokens that {spec.name} can read; shorten one of them.",
             )
+            return None
+        with self._device_lock:
+            lane = Lane(run, denoiser, prompt_ids)
+        header = header_of(
+            run,
+            denoiser,
+            len(prompt_ids),
+            blocks=lane.blocks,
+            device=describe_device(denoiser.device),
+            versions=_versions(),
         )
-        self._lanes.append(lane)
+        run.start(header)
+        return lane
 
     def _forward(self, lanes: list[Lane]) -> None:
-        """One forward; if it fails for several canvases together, each gets its own before it is given up."""
-        try:
-            steps, seconds = self._run_model(lanes)
-        except SamplerError as error:
-            if len(lanes) == 1:
-                self._end(lanes[0], Result.FAILED, str(error))
-                self._lanes.remove(lanes[0])
-                return
-            steps = []
-        except Exception as error:
-            log.exception("A forward of %d canvases failed", len(lanes))
-            if len(lanes) == 1:
-                self._end(lanes[0], Result.FAILED, _sentence(error))
-                self._lanes.remove(lanes[0])
-                return
-            steps = []
-        if not steps:
-            for lane in list(lanes):
-                self._forward([lane])
+        """One forward. Whoever gets no step of it, through another's failure, has a forward of its own at once."""
+        steps, seconds, error = self._run_model(lanes)
+        for lane, step in zip(lanes, steps, strict=False):
+            try:
+                lane.publish(step, seconds, len(lanes))
+            except Exception as unshown:
+                log.exception("A frame could not be made")
+                self._fail(lane, unshown)
+        if error is None:
             return
-        for lane, step in zip(lanes, steps, strict=True):
-            lane.publish(step, seconds, len(lanes))
+        if not isinstance(error, SamplerError):
+            log.error("A forward of %d canvases failed", len(lanes), exc_info=error)
+        if len(lanes) == 1:
+            self._fail(lanes[0], error)
+            return
+        for lane in lanes[len(steps) :]:
+            self._forward([lane])
 
-    def _run_model(self, lanes: list[Lane]) -> tuple[list[Step], float]:
-        """All lanes' steps, and the seconds the model itself took (sampling left out)."""
+    def _run_model(self, lanes: list[Lane]) -> tuple[list[Step], float, Exception | None]:
+        """Each lane's step, the seconds the model itself took (sampling left out), and what went wrong.
+
+        After a failure the steps of the lanes before it stand: their canvases have moved on.
+        """
         denoiser = self._denoiser
         assert denoiser is not None
         steps: list[Step] = []
         seconds = 0.0
         started = time.perf_counter()
-        logits_of = iter(denoiser.logits([lane.job() for lane in lanes]))
-        for lane in lanes:
-            logits = next(logits_of)
-            if denoiser.device.type == "cuda":
-                torch.cuda.synchronize(denoiser.device)
-            seconds += time.perf_counter() - started
-            steps.append(lane.take(logits))
-            started = time.perf_counter()
-        return steps, seconds
+        try:
+            logits_of = iter(denoiser.logits([lane.job() for lane in lanes]))
+            for lane in lanes:
+                logits = next(logits_of)
+                if denoiser.device.type == "cuda":
+                    torch.cuda.synchronize(denoiser.device)
+                seconds += time.perf_counter() - started
+                steps.append(lane.take(logits))
+                started = time.perf_counter()
+        except Exception as error:
+            return steps, seconds, error
+        return steps, seconds, None
 
     # --- how runs end ---------------------------------------------------------------------------
 
     def _leaves(self, lane: Lane) -> bool:
+        if self._stopping:
+            lane.run.cancel(SHUT_DOWN)
         if lane.run.cancelled.is_set():
             self._end(lane, Result.STOPPED, lane.run.cancel_reason)
         elif lane.overdue:
@@ -282,8 +310,18 @@ class Worker:
             self._end(lane, Result.FINISHED, "")
         return lane.done
 
+    def _fail(self, lane: Lane, error: Exception) -> None:
+        """End a run that something went wrong with; its place is free."""
+        self._lanes = [other for other in self._lanes if other is not lane]
+        if not lane.run.done:
+            self._end(lane, Result.FAILED, str(error) if isinstance(error, SamplerError) else _sentence(error))
+
     def _end(self, lane: Lane, result: Result, message: str) -> None:
-        lane.end(result, message)
+        try:
+            lane.end(result, message)
+        except Exception as error:
+            log.exception("A text could not be made")
+            lane.end(Result.FAILED, _sentence(error), textless=True)
         self._report(lane.run)
 
     def _end_unstarted(self, run: Run, result: Result, message: str) -> None:
@@ -329,4 +367,4 @@ def _versions() -> dict[str, str]:
 def _sentence(error: Exception) -> str:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return "The device ran out of memory; choose a shorter canvas, or try when fewer runs are active."
-    return f"The model failed ({type(error).__name__}: {str(error)[:200]}); try again, and report it if it stays."
+    return f"The model failed ({type(error).__name__}: {one_line(error)}); try again, and report it if it stays."

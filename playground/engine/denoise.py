@@ -76,10 +76,10 @@ class Lane:
             self._first_canvas = time.monotonic() - self.run.submitted_at
         self.run.append(frame)
 
-    def end(self, result: Result, message: str) -> None:
-        """Close the trace with what there is."""
-        spec_mask, stops = self._sampler.mask_id, self._sampler.stop_ids
-        text, useful = text_of(self._sampler.canvas, spec_mask, stops, self._tokens)
+    def end(self, result: Result, message: str, *, textless: bool = False) -> None:
+        """Close the trace with what there is; `textless` where its text cannot be made."""
+        canvas, spec_mask, stops = self._sampler.canvas, self._sampler.mask_id, self._sampler.stop_ids
+        text, useful = ("", 0) if textless else text_of(canvas, spec_mask, stops, self._tokens)
         now = time.monotonic()
         timings = Timings(
             queue=round(self.started_at - self.run.submitted_at, 6),

@@ -53,8 +53,8 @@ class Engine:
         self.models = models
         self._on_end, self._load = on_end, load
         self._workers: dict[str, Worker] = {}
-        self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
+        self._submitting = threading.Lock()
         self._device_lock = threading.Lock()
         self._closed = False
 
@@ -120,18 +120,21 @@ class Engine:
             RequestError: over a limit, unknown model, or (`QueueFullError`) no place in the queue.
         """
         self.check(request)
-        worker = self._worker(request.model)
-        if worker.waiting() >= max(1, self.settings.max_queue):
-            raise QueueFullError("The queue is full; try again in a minute.")
-        if visitor and worker.runs_of(visitor) >= self.settings.max_queue_per_visitor:
-            raise QueueFullError(
-                f"You already have {self.settings.max_queue_per_visitor} runs waiting or active; "
-                "stop one or wait for it to end."
-            )
         seed = secrets.randbelow(MAX_SEED + 1) if request.seed is None else request.seed
-        run = Run(request, seed=seed, visitor=visitor, place=worker.place)
-        worker.submit(run)
-        return run
+        # One at a time, or two runs could take the same last place.
+        with self._submitting:
+            while True:
+                worker = self._worker(request.model)
+                if worker.waiting() >= max(1, self.settings.max_queue):
+                    raise QueueFullError("The queue is full; try again in a minute.")
+                if visitor and worker.runs_of(visitor) >= self.settings.max_queue_per_visitor:
+                    raise QueueFullError(
+                        f"You already have {self.settings.max_queue_per_visitor} runs waiting or active; "
+                        "stop one or wait for it to end."
+                    )
+                run = Run(request, seed=seed, visitor=visitor, place=worker.place)
+                if worker.submit(run):
+                    return run
 
     def close(self) -> None:
         """Stop all runs, keeping their texts, and free the models."""
@@ -153,7 +156,7 @@ class Engine:
             worker = self._workers.get(model)
             if worker is not None and worker.status.state is ModelState.FAILED:
                 # Its files may have been put right since; a failed load is never final.
-                worker.close()
+                worker.retire()
                 worker = None
             if worker is None:
                 worker = self._workers[model] = Worker(

@@ -43,6 +43,7 @@ class DenoisingPipeline:
         self._engine = engine or Engine(settings)
         status = self._engine.ready(model)
         if status.state is ModelState.FAILED:
+            self.close()
             raise PipelineError(status.message)
 
     def generate(self, prompt: str, target_length: int | None = None, **knobs: Any) -> str:
@@ -72,17 +73,7 @@ class DenoisingPipeline:
 
     def stream(self, prompt: str, target_length: int | None = None, **knobs: Any) -> Iterator[Frame]:
         """Frames as they are made. The request is checked at once; leaving the loop early stops the run."""
-        return self._frames(self._submit(prompt, target_length, knobs))
-
-    def _frames(self, run: Run) -> Iterator[Frame]:
-        try:
-            for event in run.events():
-                if isinstance(event, Frame):
-                    yield event
-                elif isinstance(event, Outcome):
-                    _raise_if_failed(event)
-        finally:
-            run.cancel()
+        return _Frames(self._submit(prompt, target_length, knobs))
 
     def _submit(self, prompt: str, target_length: int | None, knobs: dict[str, Any]) -> Run:
         values = {"prompt": prompt, "model": self.model, **knobs}
@@ -103,6 +94,33 @@ class DenoisingPipeline:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+
+class _Frames(Iterator[Frame]):
+    """A run's frames; the run stops when these are closed or dropped, even if none was ever taken.
+
+    (A generator's own `finally` would not run then.)
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._events = iter(run.events())
+
+    def __next__(self) -> Frame:
+        for event in self._events:
+            if isinstance(event, Frame):
+                return event
+            if isinstance(event, Outcome):
+                _raise_if_failed(event)
+        raise StopIteration
+
+    def close(self) -> None:
+        """Stop the run."""
+        self._events = iter(())
+        self._run.cancel()
+
+    def __del__(self) -> None:
         self.close()
 
 

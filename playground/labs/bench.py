@@ -20,7 +20,7 @@ import playground
 from playground.denoisers.base import Denoiser
 from playground.denoisers.loading import describe_device, load_denoiser, usable_cores
 from playground.denoisers.pocket import CHECKPOINT
-from playground.labs import bench_forward, bench_page, bench_runs, bench_startup
+from playground.labs import bench_browser, bench_forward, bench_page, bench_runs, bench_startup
 from playground.labs.bench_results import Machine, Report
 from playground.request import MAX_LENGTH, MAX_STEPS
 from playground.settings import Settings
@@ -41,12 +41,24 @@ class Options:
     block: int = 0
 
 
-def _quiet(sentence: str) -> None:
-    del sentence
+def _nothing(*_: object) -> None:
+    return None
 
 
-def measure(options: Options, settings: Settings, tell: Callable[[str], None] = _quiet) -> Report:
-    """Measure the parts that were asked for; `tell` hears what is going on.
+def measure(
+    options: Options,
+    settings: Settings,
+    *,
+    tell: Callable[[str], None] = _nothing,
+    done: Callable[[str, Any], None] = _nothing,
+) -> Report:
+    """Measure the parts that were asked for.
+
+    Args:
+        options: what to measure, and how often.
+        settings: where the model is and where it runs.
+        tell: hears what is going on.
+        done: gets each part's name and result as soon as it is there; the whole takes minutes.
 
     Raises:
         BenchError: something needed is missing or a run failed.
@@ -55,9 +67,9 @@ def measure(options: Options, settings: Settings, tell: Callable[[str], None] = 
     """
     # Before minutes go by, see whether the last part can be measured at all, and the asked run be run.
     if "page" in options.parts:
-        bench_page.find_browser()
+        bench_browser.find_browser()
     bench_runs.asked("x", length=options.length, steps=options.steps, block=options.block)
-    return _Session(options, settings, tell).report()
+    return _Session(options, settings, tell).report(done)
 
 
 class _Session:
@@ -80,7 +92,7 @@ class _Session:
         self._tell("Loading the model")
         return load_denoiser("pocket", self._settings)
 
-    def report(self) -> Report:
+    def report(self, done: Callable[[str, Any], None]) -> Report:
         """See `measure`."""
         before = _load_average()
         parts: dict[str, Any] = {}
@@ -88,6 +100,7 @@ class _Session:
             if part in self._options.parts:
                 self._tell(f"Measuring: {part}")
                 parts[part] = getattr(self, f"_{part}")()
+                done(part, parts[part])
         return Report(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             machine=self._machine(before),

@@ -1,15 +1,13 @@
 """What the page costs: the app in a process of its own, a headless Chromium that presses Run, the same request without.
 
 The request compared is the one that the page really sent, read back from the app's own (temporary) run log. Must not
-know components; it finds them by the selectors below.
+know what is on the page (see `bench_browser`).
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,50 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from playground.labs.bench_browser import Drive, find_browser, pressing
 from playground.labs.bench_results import PageResult, Spread
-from playground.labs.bench_runs import PROMPTS, BenchError
+from playground.labs.bench_runs import BenchError
 from playground.runlog.rows import RunFilter, RunRow
 from playground.runlog.store import RunStore
 from playground.settings import ROOT, Settings
 
-PROMPT = "#prompt textarea"
-RUN = "#run"
-PLAYER = ".unmask-player"
-RUNNING = "running"
-ENDED = "ended"
-COMMITTED = ".um-cells > .um-text"
-PRESET = "#presets input[value='any-order']"
-LENGTH = "#length input[type=number]"
-STEPS = "#steps input[type=number]"
-STREAM = "/queue/data"
-"""Part of the address that the run is streamed from."""
-FORWARDS = 64
 START_SECONDS = 120.0
-RUN_SECONDS = 600.0
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-# Remembers when the first committed token of the next run was on the screen, and when that run had ended. A task after
-# the change runs once the frame that shows it has been painted.
-_WATCH = """([player, running, ended, committed]) => {
-  // The wall clock, which the app shares; the clock of performance drifts away from it.
-  const now = () => Date.now();
-  const seen = (window.unmaskBench = { clicked: now(), painted: 0, ended: 0 });
-  let started = false;
-  const observer = new MutationObserver(() => {
-    const root = document.querySelector(player);
-    started ||= root?.dataset.state === running;
-    if (started && !seen.painted && root.querySelector(committed)) {
-      seen.painted = -1;
-      setTimeout(() => { seen.painted = now(); });
-      observer.disconnect();
-      observer.observe(root, { attributes: true, attributeFilter: ["data-state"] });
-    } else if (seen.painted && root?.dataset.state === ended) {
-      observer.disconnect();
-      setTimeout(() => { seen.ended = now(); });
-    }
-  });
-  observer.observe(document.body, { subtree: true, childList: true, attributes: true });
-}"""
 
 _DOOR = """
 import json, sys
@@ -79,35 +41,6 @@ with DenoisingPipeline("pocket") as pipeline:
 """
 
 
-def find_browser() -> str:
-    """The browser to drive.
-
-    Raises:
-        BenchError: there is none, or no playwright; says what to install.
-    """
-    if importlib.util.find_spec("playwright") is not None:
-        if path := next(filter(None, map(shutil.which, BROWSERS)), None):
-            return path
-        from playwright.sync_api import sync_playwright
-
-        with sync_playwright() as playwright:
-            if Path(playwright.chromium.executable_path).is_file():
-                return playwright.chromium.executable_path
-    raise BenchError(
-        "Measuring the page needs playwright and a Chromium: pip install playwright, then playwright install chromium."
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Drive:
-    """One run as the browser saw it; moments are in seconds since 1970."""
-
-    clicked: float
-    painted: float
-    ended: float
-    stream_bytes: int
-
-
 def measure_page(repeats: int, tell: Callable[[str], None]) -> PageResult:
     """Press Run `repeats` times and run the same request without a page after each; one more of both to warm up."""
     browser = find_browser()
@@ -118,21 +51,21 @@ def measure_page(repeats: int, tell: Callable[[str], None]) -> PageResult:
         address = stack.enter_context(_app(environment))
         ask = stack.enter_context(_door(environment))
         store = stack.enter_context(_log(folder))
-        press = stack.enter_context(_page(browser, address))
+        press = stack.enter_context(pressing(browser, address))
         rounds = [_round(press, ask, store, at) for at in range(repeats + 1)][1:]
     return _result(rounds)
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    drive: _Drive
+    drive: Drive
     row: RunRow
     seconds: float
     text: str
 
 
 def _round(
-    press: Callable[[], _Drive], ask: Callable[[dict[str, Any]], dict[str, Any]], store: RunStore, before: int
+    press: Callable[[], Drive], ask: Callable[[dict[str, Any]], dict[str, Any]], store: RunStore, before: int
 ) -> _Round:
     drive = press()
     row = _newest(store, before + 1)
@@ -265,69 +198,3 @@ def _door(environment: dict[str, str]) -> Iterator[Callable[[dict[str, Any]], di
         child.stdin.close()
         child.wait(30)
         child.stdout.close()
-
-
-# --- the browser --------------------------------------------------------------------------------
-
-
-@contextmanager
-def _page(browser: str, address: str) -> Iterator[Callable[[], _Drive]]:
-    """Presses Run and waits for the end."""
-    from playwright.sync_api import Error, sync_playwright
-
-    with sync_playwright() as playwright:
-        # Chromium's sandbox refuses to work for root, which is who one is in a container.
-        sandbox = [] if os.name == "nt" or os.geteuid() else ["--no-sandbox"]
-        chromium = playwright.chromium.launch(executable_path=browser, args=sandbox)
-        try:
-            page = chromium.new_page()
-            page.goto(address)
-            _fill_in(page)
-            traffic = _Traffic(page)
-            yield lambda: _press(page, traffic)
-        except Error as error:
-            raise BenchError(f"The page could not be driven ({str(error).splitlines()[0]}).") from None
-        finally:
-            chromium.close()
-
-
-def _fill_in(page: Any) -> None:
-    """A prompt, and as many steps as positions: every forward makes a frame."""
-    page.wait_for_selector(PLAYER)
-    page.fill(PROMPT, PROMPTS[0])
-    page.check(PRESET)
-    for selector in (LENGTH, STEPS):
-        page.wait_for_timeout(500)
-        page.fill(selector, str(FORWARDS))
-        page.press(selector, "Tab")
-    page.wait_for_timeout(500)
-
-
-def _press(page: Any, traffic: _Traffic) -> _Drive:
-    before = traffic.bytes
-    page.evaluate(_WATCH, [PLAYER, RUNNING, ENDED, COMMITTED])
-    page.click(RUN)
-    # Polled seldom, so that the waiting itself costs the page nothing.
-    page.wait_for_function("() => window.unmaskBench.ended > 0", timeout=1000 * RUN_SECONDS, polling=250)
-    seen = page.evaluate("() => window.unmaskBench")
-    return _Drive(seen["clicked"] / 1e3, seen["painted"] / 1e3, seen["ended"] / 1e3, traffic.bytes - before)
-
-
-class _Traffic:
-    """Counts what the event stream brings, as it comes over the wire."""
-
-    def __init__(self, page: Any) -> None:
-        self.bytes = 0
-        self._streams: set[str] = set()
-        session = page.context.new_cdp_session(page)
-        session.on("Network.requestWillBeSent", self._on_request)
-        session.on("Network.dataReceived", self._on_data)
-        session.send("Network.enable")
-
-    def _on_request(self, event: dict[str, Any]) -> None:
-        if STREAM in event["request"]["url"]:
-            self._streams.add(event["requestId"])
-
-    def _on_data(self, event: dict[str, Any]) -> None:
-        if event["requestId"] in self._streams:
-            self.bytes += event["encodedDataLength"] or event["dataLength"]

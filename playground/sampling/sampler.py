@@ -126,9 +126,12 @@ class Sampler:
             generator=self._generator,
         )
         chosen = self._select(probabilities, proposals, positions)
-        commits = self._commit(chosen, probabilities, proposals, positions)
-        block = self._block
+        commits = self._commits(chosen, probabilities, proposals, positions)
         guesses = self._guesses(~chosen, probabilities, positions)
+        # Only now does the canvas change, so that a device that fails midway leaves no half step.
+        for commit in commits:
+            self.canvas[commit.position] = commit.token_id
+        block = self._block
         forced = self._advance()
         return Step(block, commits, forced, () if self.done else guesses, self.masks_left)
 
@@ -160,8 +163,9 @@ class Sampler:
         compared = scores if request.confidence in confidence.UNIT_SCALE else proposed
         return schedule.over_threshold(compared, request.threshold, scores)
 
-    def _commit(
-        self, chosen: Tensor, probabilities: Tensor, proposals: Tensor, positions: Sequence[int]
+    @staticmethod
+    def _commits(
+        chosen: Tensor, probabilities: Tensor, proposals: Tensor, positions: Sequence[int]
     ) -> tuple[Commit, ...]:
         rows = chosen.nonzero()[:, 0]
         picked = probabilities[rows]
@@ -172,7 +176,6 @@ class Sampler:
         for row, token, p, ids, values in zip(
             rows.tolist(), tokens.tolist(), sure, best.indices.tolist(), best.values.tolist(), strict=True
         ):
-            self.canvas[positions[row]] = token
             others = tuple((i, v) for i, v in zip(ids, values, strict=True) if v > 0)
             commits.append(Commit(positions[row], token, p, others))
         return tuple(commits)

@@ -26,8 +26,8 @@ ROUNDING = 5e-4
 """Float rounding between two orders of summation, on logits whose spread is some 15; measured: 7e-5."""
 PROMPT = "Why is the sky blue?"
 ORDERS = {
-    "left to right": [[0], [1], [2], [3], [4], [5], [6], [7]],
-    "right to left": [[8], [7], [6], [5], [4], [3], [2], [1]],
+    "left to right": [[0], [1], [2], [3, 4], [5, 6, 7]],
+    "right to left": [[8], [7], [6], [5, 4], [3, 2, 1]],
     "outside in": [[0, 8], [1, 7], [2, 6], [3, 5]],
     "scattered": [[4], [1, 6], [0, 2], [8], [3, 5]],
 }

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from playground.cli.main import app
 from playground.denoisers.pocket import CHECKPOINT, PocketDenoiser
 from playground.engine.engine import Engine
-from playground.labs import bench, bench_page, bench_startup
+from playground.labs import bench, bench_browser, bench_page, bench_startup
 from playground.labs.bench import Options, measure
 from playground.labs.bench_forward import Sizes, measure_forward
 from playground.labs.bench_results import Spread
@@ -184,14 +184,28 @@ def test_a_model_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, tmp_
 
 @pytest.mark.parametrize("missing", ["browser", "playwright"])
 def test_what_the_page_benchmark_lacks_is_said_at_once(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    monkeypatch.setattr(bench_page.shutil, "which", lambda _: None)
+    monkeypatch.setattr(bench_browser.shutil, "which", lambda _: None)
     if missing == "playwright":
-        monkeypatch.setattr(bench_page.importlib.util, "find_spec", lambda _: None)
+        monkeypatch.setattr(bench_browser.importlib.util, "find_spec", lambda _: None)
     else:
         pytest.importorskip("playwright")
         monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", "/nowhere")
     with pytest.raises(BenchError, match="playwright install chromium"):
         measure(Options(frozenset({"page"})), Settings())
+
+
+@pytest.mark.browser
+def test_the_page_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        bench_browser.find_browser()
+    except BenchError as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(bench_browser, "FORWARDS", 6)
+    result = bench_page.measure_page(1, print)
+    assert_sane(result)
+    assert (result.length, result.forwards) == (6, 6)
+    assert result.same_text
+    assert result.click_to_end.low > result.with_page.low / 2
 
 
 # --- all together -------------------------------------------------------------------------------
@@ -200,12 +214,16 @@ def test_what_the_page_benchmark_lacks_is_said_at_once(monkeypatch: pytest.Monke
 def test_only_what_was_asked_for_is_measured(monkeypatch: pytest.MonkeyPatch, pocket: PocketDenoiser) -> None:
     monkeypatch.setattr(bench, "load_denoiser", lambda *_: pocket)
     told: list[str] = []
+    parts: list[str] = []
     options = Options(frozenset({"run"}), repeats=1, steps=2, length=4)
-    report = measure(options, Settings(max_length=2, max_active=1), told.append)
+    report = measure(
+        options, Settings(max_length=2, max_active=1), tell=told.append, done=lambda part, _: parts.append(part)
+    )
     assert report.run is not None
     assert report.run.length == 4, "the limits of an app are not those of its benchmark"
     assert report.forward is report.cache is report.batch is report.startup is report.page is None
     assert told == ["Measuring: run", "Loading the model"]
+    assert parts == ["run"]
     assert report.machine.cores >= 1
 
 

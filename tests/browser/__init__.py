@@ -1,0 +1,1 @@
+"""The real app, driven in a real Chromium."""

@@ -1,0 +1,1 @@
+"""Tests of `playground.engine`, most of them on a fake denoiser."""
