@@ -1,7 +1,7 @@
 # Unmask for self-hosting: docker build -t unmask . && docker run -p 7860:7860 -v unmask-data:/home/user/data unmask
 FROM python:3.11-slim
 
-# PyTorch's CPU builds are a fifth of the size; build with --build-arg TORCH_INDEX=https://pypi.org/simple for a GPU.
+# PyTorch's CPU builds are far smaller; for a GPU, build with --build-arg TORCH_INDEX=https://pypi.org/simple.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
 RUN useradd --create-home --uid 1000 user \
@@ -32,5 +32,5 @@ COPY --chown=user:user playground/ playground/
 EXPOSE 7860
 VOLUME ["/home/user/data"]
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen('http://127.0.0.1:' + os.environ['GRADIO_SERVER_PORT'] + '/healthz', timeout=4)"]
+    CMD ["python", "-c", "import os, urllib.request as r; r.build_opener(r.ProxyHandler({})).open('http://127.0.0.1:' + os.environ['GRADIO_SERVER_PORT'] + '/healthz', timeout=4)"]
 CMD ["python", "app.py"]

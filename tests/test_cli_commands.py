@@ -167,10 +167,10 @@ def test_runs_as_json_searched_and_limited(folder: Path) -> None:
     assert json.loads(call("runs", "--json", "--search", "nothing").stdout) == []
 
 
-def test_no_runs_is_said_on_stderr(folder: Path) -> None:
+def test_no_runs_is_said(folder: Path) -> None:
     result = call("runs")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "There are no runs yet.\n")
-    assert call("runs", "--search", "x").stderr == "No run matches.\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "There are no runs yet.\n", "")
+    assert call("runs", "--search", "x").stdout == "No run matches.\n"
 
 
 def test_a_run_log_that_cannot_be_read_is_one_sentence(folder: Path) -> None:

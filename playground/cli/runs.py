@@ -36,7 +36,7 @@ def runs(
     elif rows:
         PlainConsole().print(_table(rows))
     else:
-        PlainConsole(stderr=True).print("No run matches." if search.strip() else "There are no runs yet.")
+        put("No run matches.\n" if search.strip() else "There are no runs yet.\n")
 
 
 def _newest(limit: int, search: str) -> list[RunRow]:

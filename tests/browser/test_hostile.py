@@ -48,6 +48,8 @@ def test_hostile_prompt_stays_text(app: App, visit: Visitor) -> None:
     expect(shown).to_have_text(HOSTILE)
     assert_nothing_ran(page)
     page.tab("Runs")
+    expect(page.page.locator("#runs-open")).to_be_disabled()
+    page.rows().click()
     page.page.locator("#runs-restore").click()
     expect(page.prompt).to_have_value(HOSTILE)
     assert_nothing_ran(page)
