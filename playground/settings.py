@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from playground.request import MAX_LENGTH, MAX_STEPS
@@ -50,5 +50,15 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
-    """The settings of this process, read from the environment at the first call."""
-    return Settings()
+    """The settings of this process, read from the environment at the first call.
+
+    Raises:
+        SystemExit: a variable is wrong; one sentence says which, and what is allowed.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = f"UNMASK_{str(first['loc'][0]).upper()}"
+        reason = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+        raise SystemExit(f"{name} is {str(first['input'])[:60]!r}, but {reason}; correct it or unset it.") from None

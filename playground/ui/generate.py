@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gradio as gr
@@ -105,7 +105,7 @@ class GenerateTab:
             request["model"] if request["model"] in CATALOGUE else gr.skip(),
             request.get("seed"),
             request.get("seed") is not None,
-            gr.update(value=None),
+            _preset_update(request),
             *self.knobs.updates(request),
         ]
 
@@ -208,6 +208,14 @@ class GenerateTab:
             "",
             *self.restore(request),
         ]
+
+
+def _preset_update(request: Mapping[str, Any]) -> Any:
+    """Light the preset whose settings a request has, or none."""
+    for name, preset in PRESETS.items():
+        if all(request.get(field) == value for field, value in preset.values.items()):
+            return gr.update(value=name, info=preset.sentence)
+    return gr.update(value=None, info="Your own settings.")
 
 
 def value_of(trace: Trace, *, autoplay: bool = False) -> str:

@@ -1,1 +1,0 @@
-"""The page's Python, without a browser."""
