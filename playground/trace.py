@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
@@ -268,6 +269,13 @@ def _check_positions(trace: Trace) -> None:
 
 # --- JSON lines ---------------------------------------------------------------------------------
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def well_formed(text: str) -> str:
+    """`text` with U+FFFD for each half of a pair, which has no UTF-8; a model elsewhere may send one."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
 
 def to_line(event: Event) -> str:
     """One event as one JSON line. Line and paragraph separators are escaped, so lines stay lines."""
@@ -278,7 +286,7 @@ def to_line(event: Event) -> str:
     else:
         body = {"type": "outcome", **asdict(event)}
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085") + "\n"
+    return well_formed(text).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").replace("\x85", "\\u0085") + "\n"
 
 
 def from_line(line: str) -> Event:

@@ -5,8 +5,17 @@
 
 const THEME_KEY = "unmask-theme";
 
+/** A number that is still being typed takes effect once its field is left. */
+function settleNumber() {
+  const field = document.activeElement;
+  if (!(field instanceof HTMLInputElement) || field.type !== "number") return;
+  field.blur();
+  field.focus();
+}
+
 /** @param {string} id */
 function press(id) {
+  settleNumber();
   const button = document.getElementById(id);
   if (button instanceof HTMLButtonElement && button.offsetParent !== null && !button.disabled) button.click();
 }

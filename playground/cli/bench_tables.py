@@ -80,21 +80,21 @@ def _startup(result: StartupResult) -> list[Row]:
 
 
 def _forward(results: tuple[ForwardResult, ...]) -> Table:
-    title = (
-        f"One forward, all masked, prompt of {results[0].prompt_tokens} cached; the machine's own products beside it"
-    )
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    for heading in ("Canvas", "Time", "GFLOP", "GFLOP/s", "Large square", "Own shapes", "Share of square", "Of own"):
-        table.add_column(heading, justify="right")
+    title = f"One forward, all masked, {results[0].prompt_tokens} prompt tokens cached; rates in GFLOP/s"
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("Canvas", "ms", "Range", "Rate", "Large square", "Share", "Range", "Own shapes", "Share"):
+        table.add_column(heading, justify="right", style="dim" if heading == "Range" else "")
     for result in results:
+        seconds, share = result.seconds, result.share
         table.add_row(
             str(result.canvas),
-            f"{_ms(result.seconds.median)} ({_ms(result.seconds.low)} to {_ms(result.seconds.high)})",
-            f"{result.gflop:.1f}",
+            f"{1000 * seconds.median:.0f}",
+            f"{1000 * seconds.low:.0f}–{1000 * seconds.high:.0f}",
             f"{result.rate.median:.0f}",
             f"{result.square_rate.median:.0f}",
+            f"{share.median:.0%}",
+            f"{100 * share.low:.0f}–{share.high:.0%}",
             f"{result.own_rate.median:.0f}",
-            f"{result.share.median:.0%} ({result.share.low:.0%} to {result.share.high:.0%})",
             f"{result.share_of_own.median:.0%}",
         )
     return table
@@ -148,10 +148,6 @@ def _page(result: PageResult) -> list[Row]:
 
 def _seconds(value: float) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.0f} ms"
-
-
-def _ms(value: float) -> str:
-    return f"{1000 * value:.0f} ms"
 
 
 def _gib(value: float) -> str:

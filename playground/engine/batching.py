@@ -194,8 +194,9 @@ class Worker:
 
     def _drop_cancelled_waiting(self) -> None:
         with self._wake:
+            # Each is looked at once: one cancelled between two looks would be neither dropped nor kept.
             dropped = [run for run in self._waiting if run.cancelled.is_set()]
-            self._waiting = deque(run for run in self._waiting if not run.cancelled.is_set())
+            self._waiting = deque(run for run in self._waiting if run not in dropped)
         for run in dropped:
             self._end_unstarted(run, Result.STOPPED, run.cancel_reason)
 

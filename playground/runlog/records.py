@@ -8,7 +8,7 @@ from typing import Any
 
 from playground.runlog.problems import RunLogError
 from playground.runlog.tables import Run, StoredTrace
-from playground.trace import Outcome, Result, Timings, Trace
+from playground.trace import Outcome, Result, Timings, Trace, well_formed
 
 # Stands in for an outcome that never came (the process died, or an unfinished trace was imported).
 _NO_OUTCOME = Outcome(Result.STOPPED, "", "", 0, 0, Timings())
@@ -16,7 +16,7 @@ _NO_OUTCOME = Outcome(Result.STOPPED, "", "", 0, 0, Timings())
 
 def storable(text: str) -> str:
     """`text` as every database takes it: PostgreSQL refuses NUL, and lone surrogates have no UTF-8."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+    return well_formed(text.replace("\0", ""))
 
 
 def to_record(trace: Trace, visitor: str) -> Run:
@@ -80,12 +80,11 @@ def to_trace(stored: StoredTrace) -> Trace:
         raise RunLogError(
             f"The trace of run {stored.run_id} is damaged in the run log; delete the run and generate it again."
         )
-    return Trace.from_lines(lines.decode("utf-8", "surrogatepass"))
+    return Trace.from_lines(lines.decode())
 
 
 def _compressed(trace: Trace) -> StoredTrace:
-    # surrogatepass: what a model's bytes decode to must come back as it was, even if it is not text.
-    lines = trace.to_lines().encode("utf-8", "surrogatepass")
+    lines = trace.to_lines().encode()
     return StoredTrace(run_id=storable(trace.header.run_id), lines=zlib.compress(lines), size=len(lines))
 
 

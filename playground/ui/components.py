@@ -8,6 +8,8 @@ text nodes. This module must not know what is shown.
 from __future__ import annotations
 
 import json
+import threading
+import time
 from typing import Any
 
 import gradio as gr
@@ -53,7 +55,40 @@ def text_line(value: str = "", **options: Any) -> gr.HTML:
     )
 
 
-def control_line(*, status: str = "", autoplay: bool = False) -> str:
-    """A line for the viewer that is not part of a trace: a sentence while waiting, or "play from the start"."""
-    body = {"type": "control", "status": status, "autoplay": autoplay}
+def control_line(*, status: str | None = None, autoplay: bool | None = None, turn: int | None = None) -> str:
+    """A line for the viewer that is not part of a trace.
+
+    Args:
+        status: a sentence while waiting.
+        autoplay: play from the start.
+        turn: as `turn_line` gives it.
+    """
+    body: dict[str, Any] = {"type": "control"}
+    given = {"status": status, "autoplay": autoplay, "turn": turn}
+    body |= {name: value for name, value in given.items() if value is not None}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+class _Turns:
+    """Counts up through restarts, since a page may stay open through one; microseconds still fit a JS number."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def next(self) -> int:
+        with self._lock:
+            self._last = max(self._last + 1, time.time_ns() // 1000)
+            return self._last
+
+
+_turns = _Turns()
+
+
+def turn_line() -> str:
+    """The first line of a value that takes the viewer over.
+
+    A cancelled run's last value may reach the page after what was shown in its place; the viewer passes over values of
+    an earlier turn than the one it shows.
+    """
+    return control_line(turn=_turns.next())

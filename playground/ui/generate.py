@@ -15,7 +15,7 @@ from playground.presets import DEFAULT_PRESET, PRESETS
 from playground.request import MAX_SEED, RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Trace
-from playground.ui.components import control_line, text_line, viewer
+from playground.ui.components import control_line, text_line, turn_line, viewer
 from playground.ui.knobs import FIELDS, Knobs, SeedRow, settings_of
 from playground.ui.live import Sessions, stream
 
@@ -220,7 +220,7 @@ def _preset_update(request: Mapping[str, Any]) -> Any:
 
 def value_of(trace: Trace, *, autoplay: bool = False) -> str:
     """A finished trace as the viewer's value."""
-    return trace.to_lines() + (control_line(autoplay=True) if autoplay else "")
+    return turn_line() + trace.to_lines() + (control_line(autoplay=True) if autoplay else "")
 
 
 def first_value(examples: list[Example]) -> str:

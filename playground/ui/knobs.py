@@ -13,7 +13,7 @@ import gradio as gr
 from gradio.components import Component
 
 from playground.presets import DEFAULT_PRESET, PRESETS
-from playground.request import MAX_SEED, Confidence, GenerationRequest, Schedule, StopRule
+from playground.request import Confidence, GenerationRequest, Schedule, StopRule
 from playground.settings import Settings
 
 FIELDS = (
@@ -30,6 +30,7 @@ FIELDS = (
     "stop_rule",
     "reproducible",
 )
+UNUSED = " The chosen schedule does not use it."
 STEPPED = frozenset({Schedule.EVEN, Schedule.COSINE, Schedule.RAMP})
 
 SCHEDULES = [
@@ -74,8 +75,10 @@ class Knobs:
             self._main(settings, start)
         with gr.Accordion("More settings", open=False, elem_id="more-settings"):
             self._more(start)
+        self._infos = {name: str(getattr(self.by_name[name], "info", "")) for name in _USED_BY}
         for name in _USED_BY:
-            self.by_name[name].interactive = uses(start["schedule"], name)
+            for option, value in self._use(name, start["schedule"]).items():
+                setattr(self.by_name[name], option, value)
 
     @property
     def components(self) -> list[Component]:
@@ -190,12 +193,16 @@ class Knobs:
         schedule = values.get("schedule")
         return [self._update(name, values, schedule) for name in FIELDS]
 
-    @staticmethod
-    def _update(name: str, values: Mapping[str, Any], schedule: str | None) -> Any:
+    def _update(self, name: str, values: Mapping[str, Any], schedule: str | None) -> Any:
         options: dict[str, Any] = {"value": values[name]} if name in values else {}
         if schedule is not None and name in _USED_BY:
-            options["interactive"] = uses(schedule, name)
+            options |= self._use(name, schedule)
         return gr.update(**options) if options else gr.skip()
+
+    def _use(self, name: str, schedule: str) -> dict[str, Any]:
+        """Grey where the schedule does not look at it, and say why."""
+        used = uses(schedule, name)
+        return {"interactive": used, "info": self._infos[name] + ("" if used else UNUSED)}
 
 
 def uses(schedule: str, field: str) -> bool:
@@ -220,13 +227,12 @@ class SeedRow:
 
     def __init__(self) -> None:
         with gr.Row(elem_id="seed-row", equal_height=True):
+            # Bounds are left to the request: it answers with a sentence, where Gradio would raise.
             self.seed = gr.Number(
                 value=None,
                 label="Seed",
                 info="Fixes a run on a device. Unlocked, each run draws one and shows it here.",
                 precision=0,
-                minimum=0,
-                maximum=MAX_SEED,
                 elem_id="seed",
                 scale=4,
                 min_width=120,

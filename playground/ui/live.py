@@ -14,7 +14,7 @@ from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
 from playground.engine.run import Run
 from playground.trace import Event, Outcome, to_line
-from playground.ui.components import control_line
+from playground.ui.components import control_line, turn_line
 
 YIELD_SECONDS = 1 / 30
 """Shortest time between two values; faster ones would only make the browser lag behind."""
@@ -53,7 +53,7 @@ class Sessions:
 
 def stream(run: Run, engine: Engine) -> Iterator[str]:
     """The viewer's values for a run: places in the queue while it waits, then its trace as it grows."""
-    text, said = "", ""
+    text, said = turn_line(), ""
     pacer = _Pacer(run)
     while True:
         events = pacer.next()
@@ -62,6 +62,10 @@ def stream(run: Run, engine: Engine) -> Iterator[str]:
             yield text
             if isinstance(events[-1], Outcome):
                 return
+        elif not pacer.started and run.cancelled.is_set() and _loading(run, engine):
+            # The worker, busy with loading, will end the run later; the page need not wait for that.
+            yield text + control_line(status="Stopped before it began.")
+            return
         elif not pacer.started and (sentence := waiting_sentence(run, engine)) != said:
             said = sentence
             text += control_line(status=sentence)
@@ -94,8 +98,12 @@ class _Pacer:
 
 def waiting_sentence(run: Run, engine: Engine) -> str:
     """What a run that has not started is waiting for."""
-    status = engine.status(run.request.model)
-    if status.state is ModelState.LOADING:
-        return f"Loading the model ({status.seconds:.0f} s so far). The run starts by itself."
+    if _loading(run, engine):
+        seconds = engine.status(run.request.model).seconds
+        return f"Loading the model ({seconds:.0f} s so far). The run starts by itself."
     place = run.place
     return f"Waiting: place {place} in the queue." if place else "Starting."
+
+
+def _loading(run: Run, engine: Engine) -> bool:
+    return engine.status(run.request.model).state is ModelState.LOADING

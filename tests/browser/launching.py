@@ -21,7 +21,7 @@ from playground.runlog.store import RunStore
 from playground.settings import ROOT
 from playground.trace import Trace
 
-PATIENCE = 180.0
+PATIENCE = 120.0
 """Seconds after which a wait has failed. The machines that run this are slow and shared."""
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from tests.browser.launching import App
 
 
 def test_bad_input_is_answered_with_a_sentence(app: App, visit: Visitor) -> None:
-    """Nothing to say, too much to say, a locked seed that is not there; then a good run clears the message."""
+    """Nothing to say, too much to say, a locked seed that is missing or wrong; then a good run clears the message."""
     limit = Settings().max_prompt_characters
     page = visit()
     page.ask("   \n  ", length=4)
@@ -30,6 +30,9 @@ def test_bad_input_is_answered_with_a_sentence(app: App, visit: Visitor) -> None
     page.seed.fill("")
     page.run_button.click()
     expect(page.message).to_have_text("The seed is locked but empty; type a number or unlock it.")
+    page.seed.fill("-5")
+    page.run_button.click()
+    expect(page.message).to_have_text("Seed must be from 0 to 4,294,967,295; '-5' was sent.")
     expect(page.run_button).to_be_visible()
     expect(page.stop_button).to_be_hidden()
     expect(page.page.locator(".um-badge")).to_have_text("Recording")
@@ -40,6 +43,20 @@ def test_bad_input_is_answered_with_a_sentence(app: App, visit: Visitor) -> None
     page.wait_for_end()
     expect(page.message).to_be_hidden()
     assert app.wait_for_run("marmot").header.seed == 5
+
+
+def test_number_under_way_is_settled_first(visit: Visitor) -> None:
+    """Ctrl+Enter within a number field runs with what the field then shows, which is within the limits."""
+    limit = Settings().max_length
+    page = visit()
+    page.ask("A number too far.", length=4)
+    page.number("length").fill(str(limit + 700))
+    page.number("length").press("Control+Enter")
+    expect(page.page.locator(".um-prompt")).to_have_text("A number too far.")
+    page.page.keyboard.press("Escape")
+    page.wait_for_end("Stopped, partial text kept")
+    expect(page.number("length")).to_have_value(str(limit))
+    expect(page.canvas.locator(".um-cell")).to_have_count(limit)
 
 
 def test_prompt_field_stops_at_the_limit(visit: Visitor) -> None:

@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Request
 from playground.trace import Cell, Trace
 from tests.browser.launching import PATIENCE
 
-expect.set_options(timeout=PATIENCE * 500)
+expect.set_options(timeout=PATIENCE * 1000)
 
 COLLECT_MASKS = """
 () => {
@@ -78,7 +78,10 @@ class Visit:
         self.page.wait_for_function("localStorage.getItem('unmask-visitor') !== null")
 
     def close(self) -> None:
-        """Leave."""
+        """Leave; what Gradio says in its own words, on a card over the page, is a problem too."""
+        if not self.page.is_closed():
+            cards = self.page.locator("[data-testid=toast-body]").all_inner_texts()
+            self.problems += [f"a card over the page: {card}" for card in cards]
         self.context.close()
 
     def _on_request(self, request: Request) -> None:

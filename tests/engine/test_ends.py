@@ -60,6 +60,30 @@ def test_a_waiting_run_can_be_stopped() -> None:
         assert log.wait(1) == [(waiting.trace, "ann")]
 
 
+class CancelledMeanwhile(threading.Event):
+    """Not set at the first look, set at the second."""
+
+    looks = 0
+
+    def is_set(self) -> bool:
+        """Counts the looks."""
+        self.looks += 1
+        if self.looks > 1:
+            self.set()
+        return super().is_set()
+
+
+def test_a_run_that_is_stopped_while_the_queue_is_looked_through_is_not_lost() -> None:
+    gate = Gate()
+    with running(FakeDenoiser(on_forward=gate), gate=gate, max_active=1) as engine:
+        engine.submit(ask("a", length=8, steps=8))
+        gate.wait()
+        waiting = engine.submit(ask("b"))
+        waiting.cancelled = CancelledMeanwhile()
+        gate.let(2)
+        assert ended(waiting).result is Result.STOPPED
+
+
 def test_a_run_can_be_stopped_midway_and_keeps_its_text() -> None:
     gate = Gate()
     with running(FakeDenoiser(on_forward=gate), gate=gate) as engine:

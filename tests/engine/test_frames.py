@@ -7,8 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 import playground
 from playground.engine.engine import Engine
@@ -18,7 +20,7 @@ from playground.sampling.schedule import STEPPED
 from playground.trace import Candidate, Cell, Frame, Header, Kind, Outcome, Result, Timings, Trace
 from tests.engine.test_batching import ended, trace_of
 from tests.fakes import HALF_FIRST, MASK, STOP, VOCABULARY, FakeDenoiser, FakeTokens, ask, id_of, running
-from tests.sampling.plain import requests
+from tests.sampling.plain import argmax, requests, softmax
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -152,6 +154,41 @@ def test_what_is_shown_live_is_what_is_rebuilt_later(engines: tuple[Engine, Engi
     trace = trace_of(submitted)
     assert [trace.canvas_at(k) for k in range(len(trace.frames) + 1)] == shown
     assert len(shown) == 6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_guess_is_sent_when_its_token_changes_or_its_probability_moves(seed: int) -> None:
+    """And only then: the model's best for each mask that is left, against what was last said of it."""
+    seen: list[list[list[float]]] = []
+    state = torch.Generator().manual_seed(seed)
+
+    def remember(_: str, logits: Tensor) -> None:
+        """Two likely tokens a row, now closer, now further apart."""
+        for row in logits:
+            row[:] = -100.0
+            row[[id_of("a"), id_of("b")]] = torch.rand(2, generator=state) * torch.tensor([1.0, 0.9])
+        seen.append(logits.tolist())
+
+    with running(FakeDenoiser(on_logits=remember)) as engine:
+        trace = run(engine, ask("a", length=10, steps=10, stop_rule="off", confidence="leftmost"))
+    said: dict[int, tuple[int, float]] = {}
+    kept = 0
+    for k, (frame, rows) in enumerate(zip(trace.frames, seen, strict=True)):
+        expected = []
+        for at, row in zip(range(k, 10), rows, strict=True):
+            shares = softmax(row)
+            best = argmax(shares)
+            before, sure = said.get(at, (-1, 0.0))
+            if at == k:
+                continue
+            if best == before and abs(shares[best] - sure) < 0.1:
+                kept += 1
+                continue
+            said[at] = (best, shares[best])
+            expected.append((at, VOCABULARY[best].decode(), pytest.approx(shares[best], abs=1e-4)))
+        assert [(g.position, g.text, g.probability) for g in frame.guesses] == expected
+    assert kept > 3
+    assert sum(len(frame.guesses) for frame in trace.frames) > 12
 
 
 def test_halves_of_a_character_are_given_as_bytes() -> None:

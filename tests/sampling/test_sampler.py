@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.request import Confidence, GenerationRequest, Schedule, StopRule
@@ -77,11 +77,18 @@ def run(sampler: Sampler, model: Model) -> Seen:
 
 # --- the whole run, stated plainly -------------------------------------------------------------------
 
-ordered = st.sampled_from([c for c in Confidence if c is not Confidence.RANDOM])
 
-
-@given(requests(temperature=0.0, confidence=ordered), seeds, st.sampled_from([-3.0, 0.0, 1.0]))
-def test_a_run_equals_its_plain_statement(request_: GenerationRequest, seed: int, stops: float) -> None:
+@pytest.mark.parametrize("schedule", Schedule)
+@pytest.mark.parametrize("order", [c for c in Confidence if c is not Confidence.RANDOM])
+@settings(max_examples=15)
+@given(data=st.data(), seed=seeds, stops=st.sampled_from([-3.0, 0.0, 1.0]))
+def test_a_run_equals_its_plain_statement(
+    schedule: Schedule, order: Confidence, data: st.DataObject, seed: int, stops: float
+) -> None:
+    some = st.sampled_from([0.2, 0.5, 0.8])
+    request_ = data.draw(
+        requests(temperature=0.0, schedule=schedule, confidence=order, threshold=some, entropy_bound=some)
+    )
     sampler, model = new_sampler(request_), Model(seed, stops=stops)
     steps = request_.steps if request_.schedule in STEPPED else request_.length
     blocks = [(b.start, b.end, b.steps) for b in plan_blocks(request_.length, request_.block, steps)]
@@ -102,6 +109,30 @@ def test_a_run_equals_its_plain_statement(request_: GenerationRequest, seed: int
         assert sampler.canvas == stated.canvas
         assert step.masks_left == sampler.masks_left == stated.canvas.count(MASK)
     assert sampler.done
+
+
+@pytest.mark.parametrize("order", [Confidence.MARGIN, Confidence.NEG_ENTROPY])
+@given(seed=seeds, temperature=st.floats(0.3, 2.0), top_p=st.floats(0.1, 1.0), top_k=st.integers(0, 4))
+def test_scores_are_taken_before_temperature_and_cuts(
+    order: Confidence, seed: int, temperature: float, top_p: float, top_k: int
+) -> None:
+    """Which go first, how sure the model is and what else it considered: all on its raw probabilities."""
+    knobs = {"temperature": temperature, "top_p": top_p, "top_k": top_k, "stop_rule": "off"}
+    sampler = new_sampler(ask(steps=3, confidence=order, **knobs), seed)
+    logits = Model(seed)(8)
+    rows = [[-math.inf if i == MASK else value for i, value in enumerate(row)] for row in logits.tolist()]
+    shares = [plain.softmax(row) for row in rows]
+    step = sampler.step(logits)
+    scores = [plain.confidence_of(order, p, 0, at) for at, p in enumerate(shares)]
+    assert {c.position for c in step.commits} == plain.best(scores, 3)
+    for c in step.commits:
+        raw = shares[c.position]
+        assert c.confidence == pytest.approx(raw[c.token_id])
+        assert [i for i, _ in c.alternatives] == sorted(range(VOCABULARY), key=lambda i: -raw[i])[:ALTERNATIVES]
+        assert [p for _, p in c.alternatives] == pytest.approx(sorted(raw, reverse=True)[:ALTERNATIVES])
+    assert [(at, token) for at, token, _ in step.guesses] == [
+        (at, plain.argmax(shares[at])) for at in range(8) if sampler.canvas[at] == MASK
+    ]
 
 
 # --- invariants, for every request -------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""The page's Python, without a browser."""

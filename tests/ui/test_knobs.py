@@ -1,0 +1,104 @@
+"""The controls and the request have to agree: same fields, same bounds, same choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from playground.presets import DEFAULT_PRESET, PRESETS
+from playground.request import Confidence, GenerationRequest, Schedule, StopRule, parse_request
+from playground.settings import Settings
+from playground.ui.knobs import FIELDS, UNUSED, Knobs, SeedRow, defaults, settings_of, uses
+from tests.ui.building import built
+
+ELSEWHERE = {"prompt", "model", "seed", "deadline", "stop_penalty", "end_at_stop"}
+"""Fields of the request that have a control of their own, or none on the page."""
+SETTINGS = Settings(max_length=100, max_steps=90)
+
+
+@pytest.fixture(scope="module")
+def knobs() -> Knobs:
+    """The controls of a deployment with small limits."""
+    return built(lambda: Knobs(SETTINGS))
+
+
+def test_every_setting_has_a_knob(knobs: Knobs) -> None:
+    """Nothing of the request is forgotten, and the order is the one in which values are read."""
+    assert set(FIELDS) | ELSEWHERE == set(GenerationRequest.model_fields)
+    assert set(FIELDS) & ELSEWHERE == set()
+    assert knobs.components == [knobs.by_name[name] for name in FIELDS]
+
+
+def test_every_knob_teaches(knobs: Knobs) -> None:
+    """Each has a name and a sentence."""
+    for name, knob in knobs.by_name.items():
+        assert knob.label, name  # type: ignore[attr-defined]
+        assert str(knob.info).endswith("."), name  # type: ignore[attr-defined]
+
+
+def test_sliders_stay_within_what_is_allowed(knobs: Knobs) -> None:
+    """Both ends of every slider make a request; the deployment's limits are the sliders' too."""
+    limits = {}
+    for name, knob in knobs.by_name.items():
+        if isinstance(knob, gr.Slider):
+            for end in (knob.minimum, knob.maximum):
+                parse_request({"prompt": "x", **defaults(), name: end})
+            limits[name] = knob.maximum
+    assert (limits["length"], limits["steps"], limits["block"]) == (100, 90, 100)
+
+
+@pytest.mark.parametrize(
+    ("field", "names"), [("schedule", Schedule), ("confidence", Confidence), ("stop_rule", StopRule)]
+)
+def test_lists_offer_every_choice(knobs: Knobs, field: str, names: Any) -> None:
+    """Once each."""
+    knob = knobs.by_name[field]
+    assert isinstance(knob, gr.Dropdown)
+    assert sorted(str(value) for _, value in knob.choices) == sorted(name.value for name in names)
+
+
+def test_fresh_page_is_a_request() -> None:
+    """What stands on a fresh page can be run, and is what its preset says."""
+    asked = parse_request({"prompt": "x", **settings_of([defaults()[name] for name in FIELDS])})
+    assert {name: getattr(asked, name) for name in PRESETS[DEFAULT_PRESET].values} == PRESETS[DEFAULT_PRESET].values
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_requests(name: str) -> None:
+    """Each names only fields that have a knob, and only values that the request takes."""
+    values = PRESETS[name].values
+    assert set(values) <= set(FIELDS)
+    parse_request({"prompt": "x", **values})
+    assert PRESETS[name].sentence.endswith(".")
+
+
+@pytest.mark.parametrize("schedule", [schedule.value for schedule in Schedule])
+def test_knobs_without_a_say_are_grey(knobs: Knobs, schedule: str) -> None:
+    """An update for every control, in order; a schedule decides which can be moved and sets nothing else."""
+    updates = dict(zip(FIELDS, knobs.updates({"schedule": schedule}), strict=True))
+    for name in ("steps", "threshold", "entropy_bound"):
+        assert updates[name]["interactive"] == uses(schedule, name)
+        assert "value" not in updates[name]
+        assert str(updates[name]["info"]).endswith(UNUSED) != uses(schedule, name)
+    assert updates["schedule"]["value"] == schedule
+    assert uses(schedule, "length")
+
+
+def test_fresh_page_greys_out_too(knobs: Knobs) -> None:
+    """Before anything was chosen, the default preset's schedule has decided already."""
+    schedule = defaults()["schedule"]
+    for name in ("steps", "threshold", "entropy_bound"):
+        knob = knobs.by_name[name]
+        assert isinstance(knob, gr.Slider)
+        assert knob.interactive == uses(schedule, name)
+        assert str(knob.info).endswith(UNUSED) != uses(schedule, name)
+
+
+def test_seed_hands_on_what_was_typed() -> None:
+    """Bounds are the request's, whose sentence is better than Gradio's; an empty field is no seed."""
+    seed = built(SeedRow).seed
+    assert seed.preprocess(-5) == -5
+    assert seed.preprocess(2**40) == 2**40
+    assert seed.preprocess(None) is None
