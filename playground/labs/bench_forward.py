@@ -142,7 +142,8 @@ class _Layers:
 
     def __init__(self, sizes: Sizes, denoiser: Denoiser) -> None:
         self._denoiser, self._sizes = denoiser, sizes
-        self._weights = [self._random(*shape) for _ in range(sizes.layers) for shape in sizes.shapes]
+        shapes = [(inputs, outputs) for outputs, inputs in sizes.shapes]
+        self._weights = [self._random(*shape) for _ in range(sizes.layers) for shape in shapes]
 
     def _random(self, height: int, width: int) -> Tensor:
         return torch.randn(height, width, device=self._denoiser.device, dtype=self._denoiser.dtype)
@@ -153,4 +154,4 @@ class _Layers:
 
     def __call__(self, rows: dict[int, Tensor]) -> None:
         for weight in self._weights:
-            torch.mm(weight, rows[weight.shape[1]].t())
+            torch.mm(rows[weight.shape[0]], weight)
