@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import TYPE_CHECKING
 
-# Before gradio and torch are imported: no analytics, no version check, no telemetry, and model threads that do
-# not spin while idle, which on a small machine would take the cores that serve the page.
+# Before gradio is imported: no analytics, no version check, no telemetry.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from playground.engine.engine import Engine
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _start_engine(settings: Settings, on_end: Callable[[Trace, str], None]) -> Engine:
-    """Import torch and start loading the embedded model; runs beside the import of gradio."""
+    """Import torch and start loading the embedded model in the engine's thread."""
     from playground.engine.engine import Engine
 
     engine = Engine(settings, on_end=on_end)
@@ -41,11 +39,12 @@ def main(host: str | None = None, port: int | None = None) -> None:
     from playground.settings import get_settings
 
     settings = get_settings()
+    print("Unmask is starting; the page's address follows in a few seconds.", flush=True)
+    # A torch call gives up the interpreter and has to get it back; by default that takes 5 ms whenever other threads
+    # are at work, as imports are now and the page's events later.
+    sys.setswitchinterval(1e-4)
     store = RunStore.open(settings.database_url)
-    starting = ThreadPoolExecutor(1).submit(_start_engine, settings, store.save)
-    import gradio  # noqa: F401  (slow; overlaps with the engine's start)
-
-    engine = starting.result()
+    engine = _start_engine(settings, store.save)
     from playground.ui.page import build_page, launch_options
 
     page = build_page(engine, store, settings)

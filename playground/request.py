@@ -12,7 +12,8 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
@@ -141,31 +142,54 @@ class GenerationRequest(BaseModel):
         return prompt
 
 
-def parse_request(values: Mapping[str, Any]) -> GenerationRequest:
+Limits: TypeAlias = Mapping[str, int]
+"""Most that a deployment takes of "length" (tokens), "steps" (forwards) and "prompt" (characters)."""
+FORMAT_LIMITS: Limits = MappingProxyType({"length": MAX_LENGTH, "steps": MAX_STEPS, "prompt": MAX_PROMPT_CHARACTERS})
+
+
+def parse_request(values: Mapping[str, Any], limits: Limits = FORMAT_LIMITS) -> GenerationRequest:
     """Validate `values` into a request.
 
     Raises:
         RequestError: one sentence naming the first field that is wrong, what was sent and what is allowed.
     """
     try:
-        return GenerationRequest.model_validate(dict(values))
+        request = GenerationRequest.model_validate(dict(values))
     except ValidationError as error:
-        raise RequestError(_sentence(error)) from None
+        raise RequestError(_sentence(error, limits)) from None
+    check_limits(request, limits)
+    return request
 
 
-def _sentence(error: ValidationError) -> str:
+def check_limits(request: GenerationRequest, limits: Limits) -> None:
+    """Refuse what is over a deployment's limits.
+
+    Raises:
+        RequestError: one sentence with the limit.
+    """
+    for name in ("length", "steps"):
+        if (asked := getattr(request, name)) > limits[name]:
+            raise RequestError(f"{name.capitalize()} {asked} is over this app's limit; use at most {limits[name]}.")
+    if len(request.prompt) > limits["prompt"]:
+        raise RequestError(_too_long(len(request.prompt), limits))
+
+
+def _too_long(count: int, limits: Limits) -> str:
+    return f"The prompt has {count:,} characters; shorten it to {limits['prompt']:,} at most."
+
+
+def _sentence(error: ValidationError, limits: Limits) -> str:
     first = error.errors(include_url=False)[0]
     kind, sent, context = first["type"], first.get("input"), first.get("ctx", {})
     where = str(first["loc"][0]) if first["loc"] else str(sent)
     name = where.replace("_", " ").capitalize()
-    shown = "" if isinstance(sent, str) and len(sent) > 200 else f"; {_shown(sent)[:40]!r} was sent"
-    bounds = _bounds(where)
+    shown = "" if isinstance(sent, str) and len(sent) > 200 else f"; {_quoted(sent)} was sent"
+    bounds = _bounds(where, limits)
     if where not in GenerationRequest.model_fields:
         known = ", ".join(GenerationRequest.model_fields)
         sentence = f"There is no setting called {where[:60]!r}; the settings are {known}."
     elif where == "prompt" and kind == "string_too_long":
-        count = f"{len(str(sent)):,} characters"
-        sentence = f"The prompt has {count}; shorten it to {MAX_PROMPT_CHARACTERS:,} at most."
+        sentence = _too_long(len(str(sent)), limits)
     elif where == "prompt" and kind == "value_error":
         sentence = f"The prompt {context['error']}."
     elif kind == "missing":
@@ -179,6 +203,14 @@ def _sentence(error: ValidationError) -> str:
     else:
         sentence = f"{name} is not valid: {first['msg'].lower()}{shown}."
     return sentence
+
+
+def _quoted(value: object) -> str:
+    """A number as it is, anything else in quotes."""
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"[:40]  # a page sends 2 as 2.0
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return _shown(value)[:40] if number else repr(_shown(value)[:40])
 
 
 def _shown(value: object) -> str:
@@ -198,7 +230,7 @@ def _choices(field: str) -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def _bounds(field: str) -> str:
+def _bounds(field: str, limits: Limits) -> str:
     """The range of a numeric field in words, such as ' from 1 to 1024'."""
     info = GenerationRequest.model_fields.get(field)
     low: str | None = None
@@ -208,6 +240,7 @@ def _bounds(field: str) -> str:
             if (value := getattr(rule, limit, None)) is not None:
                 low = f"{'above ' if limit == 'gt' else ''}{value:g}"
         if (value := getattr(rule, "le", None)) is not None:
+            value = min(value, limits.get(field, value))
             high = f"{value:g}" if value < 1e6 else f"{value:,.0f}"
     if low is None or high is None:
         return ""

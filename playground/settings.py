@@ -36,10 +36,15 @@ class Settings(BaseSettings):
     max_active: int = Field(8, ge=1, le=256, description="Canvases that share one forward.")
     max_queue: int = Field(32, ge=0, le=10_000, description="Runs that may wait for a place.")
     max_queue_per_visitor: int = Field(4, ge=1, le=10_000, description="Runs one visitor may have at once.")
-    runs: Literal["own", "all"] = Field("own", description="Whose runs the Runs tab shows.")
+    runs: Literal["own", "all"] = Field("own", description="Whose runs the Runs tab shows, and lets be deleted.")
     on_disconnect: Literal["stop", "finish"] = Field(
         "stop", description="What happens to a run whose page went away; its text is kept either way."
     )
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """What a request may ask for at most, by the request's names."""
+        return {"length": self.max_length, "steps": self.max_steps, "prompt": self.max_prompt_characters}
 
     @property
     def database_url(self) -> str:

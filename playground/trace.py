@@ -8,12 +8,13 @@ must not know models, samplers, databases or pages; it is plain data.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
+
+from playground.typed import typed
 
 FORMAT = 1
 """Version of the JSON-lines format; readers refuse a newer one."""
@@ -111,7 +112,8 @@ class Frame:
 class Header:
     """What was asked, of which model, on which machine; written before the first frame.
 
-    `blocks` is the plan: (start, end, steps) for each block, half-open, in canvas positions.
+    `blocks` is the plan: (start, end, steps) for each block, half-open, in canvas positions. `stop_texts` are the
+    `stop_ids` in words, since a guess is known by its text alone.
     """
 
     run_id: str
@@ -130,6 +132,7 @@ class Header:
     versions: dict[str, str] = field(default_factory=dict)
     mode: str = "diffusion"
     note: str = ""
+    stop_texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,8 +306,8 @@ def from_line(line: str) -> Event:
         if kind == "frame":
             return _frame_from(body)
         if kind == "outcome":
-            timings = _typed(Timings(**body["timings"]))
-            return _typed(Outcome(**{**body, "result": Result(body["result"]), "timings": timings}))
+            timings = typed(Timings(**body["timings"]))
+            return typed(Outcome(**{**body, "result": Result(body["result"]), "timings": timings}))
     except TraceError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
@@ -353,18 +356,20 @@ def _header_from(body: dict[str, Any]) -> Header:
     if version > FORMAT:
         raise TraceError(f"This trace has format {version}; this version reads up to {FORMAT}: update the app.")
     blocks = tuple((start, end, steps) for start, end, steps in body.pop("blocks"))
-    stop_ids = tuple(body.pop("stop_ids"))
-    header = _typed(Header(**body, blocks=blocks, stop_ids=stop_ids))
+    stop_ids, stop_texts = tuple(body.pop("stop_ids")), tuple(body.pop("stop_texts", ()))
+    header = typed(Header(**body, blocks=blocks, stop_ids=stop_ids, stop_texts=stop_texts))
     if not 0 <= header.length <= MAX_CANVAS:
         raise ValueError("no such canvas")
     if any(type(number) is not int for number in (*header.stop_ids, *sum(blocks, ()))):
         raise TypeError("not whole numbers")
+    if not all(isinstance(text, str) for text in stop_texts):
+        raise TypeError("not texts")
     return header
 
 
 def _frame_from(body: dict[str, Any]) -> Frame:
     changes = tuple(
-        _typed(
+        typed(
             Change(
                 position=c["position"],
                 kind=Kind(c["kind"]),
@@ -372,36 +377,10 @@ def _frame_from(body: dict[str, Any]) -> Frame:
                 text=c["text"],
                 confidence=c.get("confidence"),
                 raw=c.get("raw"),
-                alternatives=tuple(_typed(Candidate(*a)) for a in c.get("alternatives", ())),
+                alternatives=tuple(typed(Candidate(*a)) for a in c.get("alternatives", ())),
             )
         )
         for c in body.pop("changes")
     )
-    guesses = tuple(_typed(Guess(*g)) for g in body.pop("guesses"))
-    return _typed(Frame(changes=changes, guesses=guesses, **body))
-
-
-_Part = TypeVar("_Part", Header, Frame, Outcome, Timings, Change, Candidate, Guess)
-_PLAIN: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "str": (str,), "dict": (dict,)}
-
-
-def _typed(part: _Part) -> _Part:
-    """`part` itself, if its plain fields hold what they are declared to hold (True is no int here).
-
-    Raises:
-        TypeError: they do not.
-        ValueError: a number is not finite, a text is not Unicode, or raw bytes are not hex.
-    """
-    for entry in fields(part):
-        declared, _, optional = str(entry.type).partition(" | ")
-        value = getattr(part, entry.name)
-        allowed = _PLAIN.get(declared.partition("[")[0])
-        if allowed is None or (optional and value is None):
-            continue
-        if type(value) not in allowed:
-            raise TypeError(entry.name)
-        if isinstance(value, str):
-            _ = value.encode() if entry.name != "raw" else bytes.fromhex(value)
-        elif isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(entry.name)
-    return part
+    guesses = tuple(typed(Guess(*g)) for g in body.pop("guesses"))
+    return typed(Frame(changes=changes, guesses=guesses, **body))

@@ -9,6 +9,14 @@ import { stateWord } from "./panels.js";
 
 /** @import { Trace } from "./trace.js" */
 
+/**
+ * @param {number} number
+ * @param {string} noun
+ */
+function count(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 /** The live region, and what it has said of this run. */
 export class Announcer {
   /** @type {HTMLElement} */
@@ -44,7 +52,8 @@ export class Announcer {
     const halfway = frames[k - 1].masksLeft <= header.length / 2;
     if (halfway && !this.#halfwaySaid && !atEnd) this.say("Half of the positions are filled.");
     if (atEnd && !this.#endSaid) {
-      this.say(`${stateWord(outcome.result)}. ${outcome.tokens} tokens in ${outcome.forwards} forwards.`);
+      const { tokens, forwards } = outcome;
+      this.say(`${stateWord(outcome.result)}. ${count(tokens, "token")} in ${count(forwards, "forward")}.`);
     }
     this.#halfwaySaid ||= halfway;
     this.#endSaid ||= atEnd;

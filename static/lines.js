@@ -29,7 +29,7 @@ const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
  *   changes: Change[], guesses: { at: number, guess: Guess }[] }} Frame
  *
  * @typedef {{ type: "header", runId: string, modelName: string, device: string, prompt: string, length: number,
- *   blocks: number[][], stopIds: Set<number>, mode: string, note: string }} Header
+ *   blocks: number[][], stopIds: Set<number>, stopTexts: string[], mode: string, note: string }} Header
  *
  * @typedef {{ type: "outcome", result: string, text: string, message: string, tokens: number,
  *   forwards: number }} Outcome
@@ -123,6 +123,7 @@ function readHeader(body) {
     length: whole(body.length),
     blocks: list(body.blocks),
     stopIds: new Set(list(body.stop_ids)),
+    stopTexts: list(body.stop_texts ?? []).map(string),
     mode: string(body.mode ?? "diffusion"),
     note: string(body.note ?? ""),
   };

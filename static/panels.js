@@ -154,8 +154,8 @@ function rate(value, decimals) {
 const STATES = {
   running: { sign: "running", word: "Running" },
   finished: { sign: "done", word: "Finished" },
-  stopped: { sign: "stopped", word: "Stopped, partial text kept" },
-  deadline: { sign: "deadline", word: "Deadline reached, partial text kept" },
+  stopped: { sign: "stopped", word: "Stopped" },
+  deadline: { sign: "deadline", word: "Deadline reached" },
   failed: { sign: "failed", word: "Failed" },
 };
 

@@ -176,6 +176,7 @@ export class Trace {
   /** @param {Header} header */
   #begin(header) {
     this.header = header;
+    this.stopTexts = new Set(header.stopTexts);
     this.#newestLength = header.length;
     this.#canvas = emptyCanvas(header.length);
     this.#checkpoints = [copy(this.#canvas)];

@@ -270,7 +270,7 @@ def full_report() -> Report:
         run=RunResult(20, 128, 8, 0, 8, 128, 16.0, few, few, few, one, few, few),
         batch=BatchResult(8, 32, 16, few, few, few, few, few, 7),
         startup=StartupResult(few, few, few, one, one),
-        page=PageResult(64, 64, few, few, few, few, few, few, True),
+        page=PageResult(64, 64, few, few, few, few, few, few, few, few, True),
     )
 
 

@@ -49,7 +49,7 @@ LONG = (
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """A run log of its own, and model threads that leave the cores to others while they wait."""
-    ours = {"UNMASK_DATA": str(tmp_path), "OMP_WAIT_POLICY": "PASSIVE", "TERM": "xterm-256color"}
+    ours = {"UNMASK_DATA": str(tmp_path), "TERM": "xterm-256color"}
     kept = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES", "NO_COLOR"}}
     return {**kept, **ours}
 

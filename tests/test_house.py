@@ -33,6 +33,7 @@ FLOORS: dict[str, int] = {
 ROOM_OF: dict[str, str] = {
     "playground.request": "core",
     "playground.trace": "core",
+    "playground.typed": "core",
     "playground.settings": "core",
     "playground.presets": "core",
     "playground.__main__": "cli",

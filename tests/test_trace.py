@@ -89,6 +89,7 @@ def traces(draw: st.DrawFn) -> Trace:
             length=st.just(size),
             blocks=st.lists(st.tuples(counts, counts, counts), max_size=3).map(tuple),
             stop_ids=st.lists(counts, max_size=3).map(tuple),
+            stop_texts=st.lists(texts, max_size=3).map(tuple),
             device=texts,
             dtype=texts,
             versions=st.dictionaries(texts, texts, max_size=2),
@@ -322,6 +323,7 @@ def test_order_is_checked() -> None:
         changed(HEADER, blocks=[[1, 2]]),
         changed(HEADER, blocks=[["a", "b", "c"]]),
         changed(HEADER, stop_ids=["x"]),
+        changed(HEADER, stop_texts=[2]),
         changed(HEADER, surprise=1),
     ],
 )

@@ -136,9 +136,11 @@ def _batch(result: BatchResult) -> list[Row]:
 
 def _page(result: PageResult) -> list[Row]:
     return [
-        _row("Run with the page watching", result.with_page, _seconds),
         _row("Run without a page", result.without_page, _seconds),
-        _row("With over without", result.ratio, _times),
+        _row("Streamed to a reader", result.streamed, _seconds),
+        _row("  over without", result.streamed_ratio, _times),
+        _row("Drawn by Chromium on these cores", result.with_page, _seconds),
+        _row("  over without", result.ratio, _times),
         _row("Click to end, as a person waits", result.click_to_end, _seconds),
         _row("Bytes a frame on the wire", result.bytes_per_frame, lambda value: f"{value:,.0f}"),
         _row("First forward's end to painted", result.painted_ms, lambda value: f"{value:.0f} ms"),

@@ -97,15 +97,20 @@ def request_of(prompt: str, preset: str, options: dict[str, str | bool | None]) 
     Raises:
         BadRequest: what the request refuses, or a preset that there is not.
     """
+    from playground.denoisers.catalogue import CATALOGUE
     from playground.request import RequestError, parse_request
+    from playground.settings import get_settings
 
     if preset not in PRESETS:
         raise BadRequest(f"There is no preset called {preset[:60]!r}; choose from {', '.join(PRESETS)}.")
     values = {**PRESETS[preset].values, **knobs.fields_of(options), "prompt": _prompt(prompt)}
     try:
-        return parse_request(values)
+        request = parse_request(values, get_settings().limits)
     except RequestError as error:
         raise BadRequest(str(error)) from None
+    if request.model not in CATALOGUE:  # the engine would say so too, but only once torch is imported
+        raise BadRequest(f"There is no model called {request.model[:60]!r}; choose from: {', '.join(CATALOGUE)}.")
+    return request
 
 
 def _prompt(argument: str) -> str:

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from playground.cli.memory import available_gib
 from playground.cli.terminal import PlainConsole, put
-from playground.denoisers.catalogue import CATALOGUE
+from playground.denoisers.catalogue import CATALOGUE, missing_files
+from playground.settings import get_settings
 
 
 def models(
@@ -22,19 +23,28 @@ def models(
 ) -> None:
     """List the models, what each is good at, and whether it fits this machine's free memory."""
     free = available_gib()
+    # So far every model comes with the app; the others will say what they have to fetch.
+    missing = missing_files(get_settings().pocket)
     if as_json:
         known = None if free is None else round(free, 2)
         rows = [
-            {**asdict(entry), "available_gib": known, "fits": None if free is None else entry.memory_gib <= free}
+            {
+                **asdict(entry),
+                "available_gib": known,
+                "fits": None if free is None else entry.memory_gib <= free,
+                "missing_files": missing,
+            }
             for entry in CATALOGUE.values()
         ]
         put(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
         return
-    PlainConsole().print(_table(free))
+    PlainConsole().print(_table(free, missing))
 
 
-def _table(free: float | None) -> Table:
+def _table(free: float | None, missing: list[str]) -> Table:
     caption = "" if free is None else f"This machine has {free:.1f} GiB free."
+    if missing:
+        caption += f"\nThe embedded model lacks {', '.join(missing)}; restore assets/pocket or set UNMASK_POCKET."
     table = Table(box=box.SIMPLE_HEAD, expand=True, caption=caption, caption_justify="left")
     table.add_column("Name", style="bold", no_wrap=True)
     for heading in ("Size", "Memory", "Context"):
@@ -48,7 +58,7 @@ def _table(free: float | None) -> Table:
             entry.parameters,
             f"{entry.memory_gib:g} GiB",
             f"{entry.context_limit:,}",
-            "?" if free is None else "yes" if entry.memory_gib <= free else "no",
+            "files missing" if missing else "?" if free is None else "yes" if entry.memory_gib <= free else "no",
             entry.licence,
             f"{entry.good_at}\nAttention: {entry.attention}.",
         )

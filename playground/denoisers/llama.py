@@ -95,13 +95,15 @@ class GatedLinear:
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
-        merged = [torch.addmm(w, b, a) for w, (a, b) in zip(weights, adapters, strict=True)]
-        self.base, self.merged = (self._kept(parts, gains, device, dtype) for parts in (weights, merged))
-
-    @staticmethod
-    def _kept(parts: Sequence[Tensor], gains: Tensor | None, device: torch.device, dtype: torch.dtype) -> Tensor:
-        weight = torch.cat(list(parts)).t()
-        return (weight if gains is None else weight * gains[:, None]).to(device, dtype).contiguous()
+        base = torch.cat(list(weights)).t().contiguous()
+        if gains is not None:
+            base.mul_(gains[:, None])
+        merged, end = base.clone(), 0
+        for first, second in adapters:
+            start, end = end, end + second.shape[0]
+            down = first.t() if gains is None else first.t() * gains[:, None]
+            merged[:, start:end].addmm_(down, second.t())
+        self.base, self.merged = base.to(device, dtype), merged.to(device, dtype)
 
     def __call__(self, rows: Tensor, observed: int) -> Tensor:
         """Apply to `rows` `[n, in]`, of which the first `observed` are observed; gives `[n, out]`."""
@@ -278,7 +280,7 @@ class GatedLlama:
         shape = self.shape
         heads = qkv.view(qkv.shape[0], shape.heads + 2 * shape.kv_heads, shape.head_width)
         turned = _rotate(heads[:, : shape.heads + shape.kv_heads], rotary)
-        queries, keys = turned.split((shape.heads, shape.kv_heads), dim=1)
+        queries, keys = turned[:, : shape.heads], turned[:, shape.heads :]
         values = heads[:, shape.heads + shape.kv_heads :]
         mixed = qkv.new_empty(qkv.shape[0], shape.width)
         for span, seen in zip(spans, visible, strict=True):
@@ -301,7 +303,7 @@ class GatedLlama:
 
 def _rotate(heads: Tensor, rotary: Tensor) -> Tensor:
     """Turn each pair of neighbours in `heads` `[n, heads, head_width]` by `rotary` `[n, 1, head_width / 2]`."""
-    pairs = torch.view_as_complex(heads.float().unflatten(-1, (-1, 2)))
+    pairs = torch.view_as_complex(heads.float().view(*heads.shape[:-1], -1, 2))
     return torch.view_as_real(pairs * rotary).flatten(-2).to(heads.dtype)
 
 

@@ -20,9 +20,14 @@ def load_denoiser(model_id: str, settings: Settings) -> Denoiser:
         DenoiserError: unknown name, missing or damaged files, or no such device.
     """
     device = pick_device(settings.device)
-    torch.set_num_threads(settings.threads or usable_cores())
-    if model_id == "pocket":
-        return PocketDenoiser(settings.pocket, device)
+    # Loading is bound by memory, and the other cores have imports to do: two threads were no faster alone, and waited
+    # for each other beside the start of the app.
+    torch.set_num_threads(1)
+    try:
+        if model_id == "pocket":
+            return PocketDenoiser(settings.pocket, device)
+    finally:
+        torch.set_num_threads(settings.threads or usable_cores())
     raise DenoiserError(f"There is no model called {model_id!r}.")
 
 

@@ -23,11 +23,10 @@ from torch import Tensor
 
 from playground.denoisers.base import DenoiserError, DenoiserSpec, Job, one_line
 from playground.denoisers.bytes_bpe import ChatMLTokens
+from playground.denoisers.catalogue import POCKET_CHECKPOINT, missing_files
 from playground.denoisers.gguf import GGUFError
 from playground.denoisers.llama import GatedLlama, Span
 
-CHECKPOINT = "SmolLM2-135M-Instruct.Q4_1.gguf"
-FILES = (CHECKPOINT, "adapter_model.safetensors", "adapter_config.json", "mask.safetensors", "tokenizer.json")
 MASK_ID = 16
 END_ID = 2
 HEAD_ROWS = 256
@@ -65,8 +64,7 @@ class PocketDenoiser:
     """
 
     def __init__(self, folder: Path, device: torch.device) -> None:
-        missing = [name for name in FILES if not (folder / name).is_file()]
-        if missing:
+        if missing := missing_files(folder):
             raise DenoiserError(
                 f"The embedded model lacks {', '.join(missing)} in {folder}; "
                 "restore assets/pocket from the repository or set UNMASK_POCKET."
@@ -79,7 +77,7 @@ class PocketDenoiser:
             if not embedding.isfinite().all():
                 raise ValueError("the mask embedding is not numbers")
             self._network = GatedLlama.load(
-                folder / CHECKPOINT,
+                folder / POCKET_CHECKPOINT,
                 folder / "adapter_model.safetensors",
                 config["lora_alpha"] / config["r"],
                 device,

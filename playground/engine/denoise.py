@@ -169,6 +169,7 @@ def header_of(run: Run, denoiser: Denoiser, prompt_tokens: int, **facts: object)
         prompt_tokens=prompt_tokens,
         length=run.request.length,
         stop_ids=denoiser.spec.stop_ids,
+        stop_texts=tuple(denoiser.tokens.token(at).text for at in denoiser.spec.stop_ids),
         dtype=str(denoiser.dtype).removeprefix("torch."),
         **facts,  # type: ignore[arg-type]
     )

@@ -16,7 +16,7 @@ from playground.denoisers.catalogue import CATALOGUE
 from playground.denoisers.loading import load_denoiser
 from playground.engine.batching import ModelState, ModelStatus, Worker
 from playground.engine.run import Run
-from playground.request import MAX_SEED, GenerationRequest, RequestError
+from playground.request import MAX_SEED, GenerationRequest, RequestError, check_limits
 from playground.settings import Settings, get_settings
 from playground.trace import Trace
 
@@ -99,19 +99,10 @@ class Engine:
         Raises:
             RequestError: one sentence with the limit.
         """
-        limits = self.settings
         if request.model not in self.models:
             known = ", ".join(sorted(self.models))
             raise RequestError(f"There is no model called {request.model[:60]!r}; choose from: {known}.")
-        if request.length > limits.max_length:
-            raise RequestError(f"Length {request.length} is over this app's limit; use at most {limits.max_length}.")
-        if request.steps > limits.max_steps:
-            raise RequestError(f"Steps {request.steps} is over this app's limit; use at most {limits.max_steps}.")
-        if len(request.prompt) > limits.max_prompt_characters:
-            raise RequestError(
-                f"The prompt has {len(request.prompt):,} characters; "
-                f"shorten it to {limits.max_prompt_characters:,} at most."
-            )
+        check_limits(request, self.settings.limits)
 
     def submit(self, request: GenerationRequest, visitor: str = "") -> Run:
         """Queue a run.

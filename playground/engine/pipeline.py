@@ -81,7 +81,7 @@ class DenoisingPipeline:
             if "length" in knobs:
                 raise RequestError("Give target_length or length, not both.")
             values["length"] = target_length
-        return self._engine.submit(parse_request(values))
+        return self._engine.submit(parse_request(values, self._engine.settings.limits))
 
     def close(self) -> None:
         """Free the model."""

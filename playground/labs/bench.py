@@ -18,8 +18,8 @@ import torch
 
 import playground
 from playground.denoisers.base import Denoiser
+from playground.denoisers.catalogue import POCKET_CHECKPOINT as CHECKPOINT
 from playground.denoisers.loading import describe_device, load_denoiser, usable_cores
-from playground.denoisers.pocket import CHECKPOINT
 from playground.labs import bench_browser, bench_forward, bench_page, bench_runs, bench_startup
 from playground.labs.bench_results import Machine, Report
 from playground.request import MAX_LENGTH, MAX_STEPS

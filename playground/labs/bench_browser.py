@@ -22,7 +22,8 @@ PLAYER = ".unmask-player"
 RUNNING = "running"
 ENDED = "ended"
 COMMITTED = ".um-cells > .um-text"
-PRESET = "#presets input[value='any-order']"
+PRESET = "any-order"
+PRESET_BUTTON = f"#presets input[value='{PRESET}']"
 LENGTH = "#length input[type=number]"
 STEPS = "#steps input[type=number]"
 STREAM = "/queue/data"
@@ -109,7 +110,7 @@ def _fill_in(page: Any) -> None:
     """A prompt, and as many steps as positions: every forward makes a frame."""
     page.wait_for_selector(PLAYER)
     page.fill(PROMPT, PROMPTS[0])
-    page.check(PRESET)
+    page.check(PRESET_BUTTON)
     for selector in (LENGTH, STEPS):
         page.wait_for_timeout(500)
         page.fill(selector, str(FORWARDS))

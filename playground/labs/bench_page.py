@@ -1,7 +1,8 @@
-"""What the page costs: the app in a process of its own, a headless Chromium that presses Run, the same request without.
+"""What the page costs: the app in a process of its own, somebody who presses Run, the same request without a page.
 
-The request compared is the one that the page really sent, read back from the app's own (temporary) run log. Must not
-know what is on the page (see `bench_browser`).
+Twice: with a reader that takes the stream and draws nothing, which is what streaming costs a server, and with a
+headless Chromium that draws on the very cores the model computes on. The request compared is the one that was really
+sent, read back from the app's own (temporary) run log. Must not know what is on the page (see `bench_browser`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from playground.labs.bench_browser import Drive, find_browser, pressing
+from playground.labs import bench_browser
+from playground.labs.bench_browser import PRESET, Drive, find_browser, pressing
+from playground.labs.bench_reader import reading
 from playground.labs.bench_results import PageResult, Spread
-from playground.labs.bench_runs import BenchError
+from playground.labs.bench_runs import PROMPTS, BenchError
+from playground.presets import PRESETS
 from playground.runlog.rows import RunFilter, RunRow
 from playground.runlog.store import RunStore
 from playground.settings import ROOT, Settings
@@ -42,7 +46,7 @@ with DenoisingPipeline("pocket") as pipeline:
 
 
 def measure_page(repeats: int, tell: Callable[[str], None]) -> PageResult:
-    """Press Run `repeats` times and run the same request without a page after each; one more of both to warm up."""
+    """Press Run `repeats` times each way, and run the same request without a page after each; one more to warm up."""
     browser = find_browser()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="unmask-bench-")))
@@ -51,45 +55,64 @@ def measure_page(repeats: int, tell: Callable[[str], None]) -> PageResult:
         address = stack.enter_context(_app(environment))
         ask = stack.enter_context(_door(environment))
         store = stack.enter_context(_log(folder))
+        tell("Pressing Run, reading the stream and drawing nothing")
+        size = {"length": bench_browser.FORWARDS, "steps": bench_browser.FORWARDS}
+        with reading(address, {"prompt": PROMPTS[0], **PRESETS[PRESET].values, **size}) as read:
+            streamed = [_round(read, ask, store) for _ in range(repeats + 1)][1:]
+        tell("Pressing Run in Chromium")
         press = stack.enter_context(pressing(browser, address))
-        rounds = [_round(press, ask, store, at) for at in range(repeats + 1)][1:]
-    return _result(rounds)
+        drawn = [_round(press, ask, store) for _ in range(repeats + 1)][1:]
+    return _result(streamed, drawn)
+
+
+_Seen = TypeVar("_Seen")
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
-    drive: Drive
+class _Round(Generic[_Seen]):
+    """One run through the page and the same without: what the presser saw, the run's record, seconds and text."""
+
+    seen: _Seen
     row: RunRow
     seconds: float
     text: str
 
+    @property
+    def with_page(self) -> float:
+        return self.row.total_seconds - self.row.queue_seconds
+
+    @property
+    def ratio(self) -> float:
+        return self.with_page / self.seconds
+
 
 def _round(
-    press: Callable[[], Drive], ask: Callable[[dict[str, Any]], dict[str, Any]], store: RunStore, before: int
-) -> _Round:
-    drive = press()
+    press: Callable[[], _Seen], ask: Callable[[dict[str, Any]], dict[str, Any]], store: RunStore
+) -> _Round[_Seen]:
+    before = store.count(RunFilter())
+    seen = press()
     row = _newest(store, before + 1)
     trace = store.load_trace(row.id, None)
     assert trace is not None
     answer = ask(trace.header.request)
-    return _Round(drive, row, answer["seconds"], answer["text"])
+    return _Round(seen, row, answer["seconds"], answer["text"])
 
 
-def _result(rounds: list[_Round]) -> PageResult:
-    with_page = [r.row.total_seconds - r.row.queue_seconds for r in rounds]
-    without = [r.seconds for r in rounds]
-    first = [r.row.created.timestamp() + (r.row.first_canvas_seconds or 0.0) for r in rounds]
-    last = rounds[-1].row
+def _result(streamed: list[_Round[int]], drawn: list[_Round[Drive]]) -> PageResult:
+    first = [r.row.created.timestamp() + (r.row.first_canvas_seconds or 0.0) for r in drawn]
+    last = drawn[-1].row
     return PageResult(
         length=last.length,
         forwards=last.forwards,
-        with_page=Spread.of(with_page),
-        without_page=Spread.of(without),
-        ratio=Spread.of(a / b for a, b in zip(with_page, without, strict=True)),
-        click_to_end=Spread.of(r.drive.ended - r.drive.clicked for r in rounds),
-        bytes_per_frame=Spread.of(r.drive.stream_bytes / r.row.forwards for r in rounds),
-        painted_ms=Spread.of(1000 * (r.drive.painted - end) for r, end in zip(rounds, first, strict=True)),
-        same_text=all(r.text == r.row.text for r in rounds),
+        without_page=Spread.of([r.seconds for r in streamed] + [r.seconds for r in drawn]),
+        streamed=Spread.of(r.with_page for r in streamed),
+        streamed_ratio=Spread.of(r.ratio for r in streamed),
+        with_page=Spread.of(r.with_page for r in drawn),
+        ratio=Spread.of(r.ratio for r in drawn),
+        click_to_end=Spread.of(r.seen.ended - r.seen.clicked for r in drawn),
+        bytes_per_frame=Spread.of(r.seen.stream_bytes / r.row.forwards for r in drawn),
+        painted_ms=Spread.of(1000 * (r.seen.painted - end) for r, end in zip(drawn, first, strict=True)),
+        same_text=all([r.text == r.row.text for r in streamed] + [r.text == r.row.text for r in drawn]),
     )
 
 
@@ -111,7 +134,6 @@ def _environment(folder: Path) -> dict[str, str]:
     ours = {
         "UNMASK_DATA": str(folder),
         "UNMASK_DATABASE": "",
-        "OMP_WAIT_POLICY": "PASSIVE",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
     return {**os.environ, **ours}

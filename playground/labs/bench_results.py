@@ -116,14 +116,17 @@ class StartupResult:
 class PageResult:
     """The same run with a page watching and without.
 
-    `ratio` compares the runs' own times on the server (from leaving the queue to the outcome), `click_to_end` is
-    what a person waits. `painted_ms` is from the first forward's end to the first committed token on the screen.
+    Ratios compare the runs' own times on the server (from leaving the queue to the outcome): `streamed` went to a
+    reader that draws nothing, `with_page` to a browser on the same cores. `click_to_end` is what a person waits.
+    `painted_ms` is from the first forward's end to the first committed token on the screen.
     """
 
     length: int
     forwards: int
-    with_page: Spread
     without_page: Spread
+    streamed: Spread
+    streamed_ratio: Spread
+    with_page: Spread
     ratio: Spread
     click_to_end: Spread
     bytes_per_frame: Spread

@@ -55,6 +55,11 @@ def text_line(value: str = "", **options: Any) -> gr.HTML:
     )
 
 
+def plain(lines: str) -> str:
+    """JSON lines without "<", which JSON can do without: Gradio warns of values that seem to hold scripts."""
+    return lines.replace("<", "\\u003c")
+
+
 def control_line(*, status: str | None = None, autoplay: bool | None = None, turn: int | None = None) -> str:
     """A line for the viewer that is not part of a trace.
 
@@ -66,7 +71,7 @@ def control_line(*, status: str | None = None, autoplay: bool | None = None, tur
     body: dict[str, Any] = {"type": "control"}
     given = {"status": status, "autoplay": autoplay, "turn": turn}
     body |= {name: value for name, value in given.items() if value is not None}
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return plain(json.dumps(body, ensure_ascii=False, separators=(",", ":"))) + "\n"
 
 
 class _Turns:

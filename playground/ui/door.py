@@ -25,6 +25,7 @@ def add_door(engine: Engine) -> None:
         temperature: float = 0.0,
         seed: float | None = None,
         model: str = "pocket",
+        request: gr.Request | None = None,
     ) -> dict[str, Any]:
         """Denoise a canvas of `length` tokens and return its text, how it ended, and its figures."""
         try:
@@ -40,9 +41,10 @@ def add_door(engine: Engine) -> None:
                     "temperature": temperature,
                     "seed": seed,
                     "model": model,
-                }
+                },
+                engine.settings.limits,
             )
-            run = engine.submit(asked)
+            run = engine.submit(asked, f"session-{request.session_hash}" if request else "")
         except RequestError as error:
             raise gr.Error(str(error), print_exception=False) from None
         try:

@@ -15,7 +15,7 @@ from playground.presets import DEFAULT_PRESET, PRESETS
 from playground.request import MAX_SEED, RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Trace
-from playground.ui.components import control_line, text_line, turn_line, viewer
+from playground.ui.components import control_line, plain, text_line, turn_line, viewer
 from playground.ui.knobs import FIELDS, Knobs, SeedRow, settings_of
 from playground.ui.live import Sessions, stream
 
@@ -171,7 +171,7 @@ class GenerateTab:
         try:
             if locked and seed is None:
                 raise RequestError("The seed is locked but empty; type a number or unlock it.")
-            asked = parse_request({**values, "seed": seed if locked else None})
+            asked = parse_request({**values, "seed": seed if locked else None}, self._settings.limits)
             run = self._engine.submit(asked, visitor or f"session-{request.session_hash}")
         except RequestError as error:
             yield gr.skip(), str(error), gr.skip(), gr.skip(), gr.skip()
@@ -220,7 +220,7 @@ def _preset_update(request: Mapping[str, Any]) -> Any:
 
 def value_of(trace: Trace, *, autoplay: bool = False) -> str:
     """A finished trace as the viewer's value."""
-    return turn_line() + trace.to_lines() + (control_line(autoplay=True) if autoplay else "")
+    return turn_line() + plain(trace.to_lines()) + (control_line(autoplay=True) if autoplay else "")
 
 
 def first_value(examples: list[Example]) -> str:

@@ -227,12 +227,11 @@ class SeedRow:
 
     def __init__(self) -> None:
         with gr.Row(elem_id="seed-row", equal_height=True):
-            # Bounds are left to the request: it answers with a sentence, where Gradio would raise.
+            # Left to the request, which answers with a sentence: Gradio raises at bounds, and rounds.
             self.seed = gr.Number(
                 value=None,
                 label="Seed",
                 info="Fixes a run on a device. Unlocked, each run draws one and shows it here.",
-                precision=0,
                 elem_id="seed",
                 scale=4,
                 min_width=120,

@@ -14,7 +14,7 @@ from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
 from playground.engine.run import Run
 from playground.trace import Event, Outcome, to_line
-from playground.ui.components import control_line, turn_line
+from playground.ui.components import control_line, plain, turn_line
 
 YIELD_SECONDS = 1 / 30
 """Shortest time between two values; faster ones would only make the browser lag behind."""
@@ -58,7 +58,7 @@ def stream(run: Run, engine: Engine) -> Iterator[str]:
     while True:
         events = pacer.next()
         if events:
-            text += "".join(to_line(event) for event in events)
+            text += plain("".join(to_line(event) for event in events))
             yield text
             if isinstance(events[-1], Outcome):
                 return

@@ -42,7 +42,7 @@ def test_keys_run_and_stop(app: App, visit: Visitor) -> None:
     expect(page.stop_button).to_be_visible()
     page.wait_for_steps(3)
     page.page.keyboard.press("Escape")
-    text = page.wait_for_end("Stopped, partial text kept")
+    text = page.wait_for_end("Stopped")
     trace = app.wait_for_run("Bergen")
     assert trace.outcome is not None
     assert trace.outcome.result is Result.STOPPED
@@ -59,7 +59,7 @@ def test_stop_button_and_another_run(app: App, visit: Visitor) -> None:
     page.run()
     page.wait_for_steps(1)
     page.stop_button.click()
-    page.wait_for_end("Stopped, partial text kept")
+    page.wait_for_end("Stopped")
     page.ask("Praise the second kettle.")
     page.run()
     text = page.wait_for_end()

@@ -15,7 +15,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from playground.denoisers.pocket import CHECKPOINT, MASK_ID
+from playground.denoisers.catalogue import POCKET_CHECKPOINT as CHECKPOINT
+from playground.denoisers.pocket import MASK_ID
 from playground.settings import ROOT
 
 ASSETS = ROOT / "assets" / "pocket"

@@ -14,8 +14,8 @@ from gguf import GGMLQuantizationType as Kind
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from playground.denoisers.catalogue import POCKET_CHECKPOINT as CHECKPOINT
 from playground.denoisers.gguf import GGUFError, GGUFFile
-from playground.denoisers.pocket import CHECKPOINT
 from playground.settings import ROOT
 
 SHIPPED = ROOT / "assets" / "pocket" / CHECKPOINT

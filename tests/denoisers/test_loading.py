@@ -57,7 +57,7 @@ def test_threads_follow_the_settings(asked: int, given: int, tmp_path: Path, mon
     monkeypatch.setattr(loading.torch, "set_num_threads", counts.append)
     with pytest.raises(DenoiserError):
         load_denoiser("pocket", Settings(pocket=tmp_path, device="cpu", threads=asked))
-    assert counts == [given]
+    assert counts == [1, given]
 
 
 def test_a_device_is_described_in_one_line() -> None:

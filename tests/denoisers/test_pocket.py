@@ -18,7 +18,9 @@ from torch import Tensor
 from playground.denoisers import pocket as module
 from playground.denoisers.base import DenoiserError, Job
 from playground.denoisers.catalogue import CATALOGUE
-from playground.denoisers.pocket import CHECKPOINT, FILES, MASK_ID, PocketContext, PocketDenoiser
+from playground.denoisers.catalogue import POCKET_CHECKPOINT as CHECKPOINT
+from playground.denoisers.catalogue import POCKET_FILES as FILES
+from playground.denoisers.pocket import MASK_ID, PocketContext, PocketDenoiser
 from tests.denoisers.conftest import ASSETS, Reference
 
 LENGTH = 9

@@ -13,7 +13,8 @@ import torch
 from typer.testing import CliRunner
 
 from playground.cli.main import app
-from playground.denoisers.pocket import CHECKPOINT, PocketDenoiser
+from playground.denoisers.catalogue import POCKET_CHECKPOINT as CHECKPOINT
+from playground.denoisers.pocket import PocketDenoiser
 from playground.engine.engine import Engine
 from playground.labs import bench, bench_browser, bench_page, bench_startup
 from playground.labs.bench import Options, measure
