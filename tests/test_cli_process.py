@@ -147,7 +147,7 @@ def test_help_and_models_load_neither_torch_nor_the_run_log(arguments: list[str]
     code = (
         "import sys\nfrom playground.cli.main import app\n"
         f"try:\n    app({arguments!r})\nexcept SystemExit as end:\n    assert not end.code\n"
-        "heavy = {'torch', 'gradio', 'sqlalchemy', 'transformers', 'pydantic_settings', 'numpy'} & set(sys.modules)\n"
+        "heavy = {'torch', 'gradio', 'sqlalchemy', 'transformers', 'numpy'} & set(sys.modules)\n"
         "sys.exit(' '.join(heavy) or 0)"
     )
     done = subprocess.run(

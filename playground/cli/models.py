@@ -13,7 +13,6 @@ from rich.table import Table
 from playground.cli.memory import available_gib
 from playground.cli.terminal import PlainConsole, put
 from playground.denoisers.catalogue import CATALOGUE, missing_files
-from playground.settings import get_settings
 
 
 def models(
@@ -22,6 +21,8 @@ def models(
     ] = False,
 ) -> None:
     """List the models, what each is good at, and whether it fits this machine's free memory."""
+    from playground.settings import get_settings
+
     free = available_gib()
     # So far every model comes with the app; the others will say what they have to fetch.
     missing = missing_files(get_settings().pocket)
