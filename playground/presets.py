@@ -36,6 +36,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             schedule="threshold",
             confidence="leftmost",
             threshold=0.5,
+            correction="none",
+            acceptance=0.3,
             temperature=0.0,
         ),
         "balanced": _preset(
@@ -47,6 +49,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             schedule="threshold",
             confidence="leftmost",
             threshold=0.7,
+            correction="none",
+            acceptance=0.3,
             temperature=0.0,
         ),
         "careful": _preset(
@@ -58,6 +62,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             schedule="threshold",
             confidence="leftmost",
             threshold=0.9,
+            correction="none",
+            acceptance=0.3,
             temperature=0.0,
         ),
         "any-order": _preset(
@@ -69,6 +75,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             schedule="even",
             confidence="probability",
             threshold=0.7,
+            correction="none",
+            acceptance=0.3,
             temperature=0.0,
         ),
         "few-steps": _preset(
@@ -80,6 +88,8 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             schedule="even",
             confidence="probability",
             threshold=0.7,
+            correction="none",
+            acceptance=0.3,
             temperature=0.0,
         ),
     }

@@ -59,6 +59,13 @@ class StopRule(StrEnum):
     SUPPRESSED = "suppressed"
 
 
+class Correction(StrEnum):
+    """What is taken back of earlier commits (see `playground.sampling.correction`)."""
+
+    NONE = "none"
+    CAUSAL = "causal"
+
+
 def _whole(value: object) -> object:
     """Accept 8 and 8.0, as sliders send it; refuse True, "8" and 8.5."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -103,7 +110,9 @@ class GenerationRequest(BaseModel):
     canvas is one block. `temperature = 0` proposes the most probable token; above it, tokens are drawn
     from the distribution cut by `top_k` (0 = no cut) and then by `top_p` (1 = no cut). `steps` belongs to
     the even, cosine and ramp schedules; the threshold and entropy-bound schedules take as many forwards as
-    the text needs. `seed = None` lets the engine draw one; the trace's header records the seed used.
+    the text needs. `correction` takes commits back whose probability, read from left to right, is under `acceptance`
+    times that of the best token there; forwards it costs come on top of `steps`. `seed = None` lets the engine draw
+    one; the trace's header records the seed used.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
@@ -118,6 +127,8 @@ class GenerationRequest(BaseModel):
     confidence: Confidence = Confidence.PROBABILITY
     threshold: Number = Field(default=0.9, ge=0.0, le=1.0)
     entropy_bound: Number = Field(default=0.1, ge=0.0, le=20.0)
+    correction: Correction = Correction.NONE
+    acceptance: Number = Field(default=0.3, ge=0.0, le=1.0)
     temperature: Number = Field(default=0.0, ge=0.0, le=2.0)
     top_p: Number = Field(default=1.0, gt=0.0, le=1.0)
     top_k: Whole = Field(default=0, ge=0, le=1_000_000)

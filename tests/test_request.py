@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from playground.request import (
     MAX_PROMPT_CHARACTERS,
     Confidence,
+    Correction,
     GenerationRequest,
     RequestError,
     Schedule,
@@ -35,6 +36,7 @@ WHOLE: dict[str, tuple[int, int]] = {
 
 NUMBERS: dict[str, tuple[float, float, bool]] = {
     "threshold": (0.0, 1.0, True),
+    "acceptance": (0.0, 1.0, True),
     "entropy_bound": (0.0, 20.0, True),
     "temperature": (0.0, 2.0, True),
     "top_p": (0.0, 1.0, False),
@@ -43,7 +45,12 @@ NUMBERS: dict[str, tuple[float, float, bool]] = {
 }
 """Other numeric knobs: lowest, highest, and whether the lowest itself is allowed (the highest always is)."""
 
-CHOICES: dict[str, type[StrEnum]] = {"schedule": Schedule, "confidence": Confidence, "stop_rule": StopRule}
+CHOICES: dict[str, type[StrEnum]] = {
+    "schedule": Schedule,
+    "confidence": Confidence,
+    "correction": Correction,
+    "stop_rule": StopRule,
+}
 KNOBS = [*WHOLE, *NUMBERS]
 
 

@@ -117,6 +117,26 @@ Threshold = Annotated[
         sentence="Every guess at least this probable is committed (threshold schedule); higher is slower and safer.",
     ),
 ]
+Correction = Annotated[
+    str | None,
+    _knob(
+        "correction",
+        "--correction",
+        panel=ORDER,
+        metavar="NAME",
+        sentence="What is taken back of earlier commits: none, or causal (what reads wrong from left to right).",
+    ),
+]
+Acceptance = Annotated[
+    str | None,
+    _knob(
+        "acceptance",
+        "--acceptance",
+        panel=ORDER,
+        metavar="0..1",
+        sentence="How likely a token must be beside the likeliest to stay (causal correction); 1 keeps only that one.",
+    ),
+]
 EntropyBound = Annotated[
     str | None,
     _knob(
@@ -252,7 +272,7 @@ def value_of(text: str) -> int | float | str:
     return text
 
 
-NAMES = frozenset({"model", "schedule", "confidence", "stop_rule"})
+NAMES = frozenset({"model", "schedule", "confidence", "correction", "stop_rule"})
 """Fields that stay text, even where someone writes a number."""
 
 

@@ -29,7 +29,8 @@ class DenoiserSpec:
 
     `mask_id` marks a position not yet committed and is never proposed. `stop_ids` end a text. `logit_shift`
     says that position i is read from row i-1. `attention` names who sees whom, in words. `context_limit`
-    bounds prompt + canvas, in tokens.
+    bounds prompt + canvas, in tokens. `causal_check` says that the forward can also tell how probable each committed
+    token is, read from left to right.
     """
 
     model_id: str
@@ -42,6 +43,7 @@ class DenoiserSpec:
     licence: str
     logit_shift: bool = False
     template: str = ""
+    causal_check: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,15 @@ class Job:
 
     `context` is what `prepare` gave for this run. `canvas` holds a token id at each position, the mask id where
     nothing is committed. `wanted` are the masked positions whose predictions are needed, ascending.
+    `checked` are
+    committed positions, all before the first mask, whose distribution given only the text before them is needed; only
+    for denoisers whose spec says `causal_check`.
     """
 
     context: Any
     canvas: Sequence[int]
     wanted: Sequence[int]
+    checked: Sequence[int] = ()
 
 
 class Denoiser(Protocol):
@@ -112,7 +118,8 @@ class Denoiser(Protocol):
         """One forward for all jobs.
 
         Yields:
-            For each job in turn, `[len(wanted), vocabulary]` float32 logits on `device`; any logit shift
-            is already undone. Ragged by design: canvases of different lengths share a forward unpadded.
+            For each job in turn, `[len(wanted) + len(checked), vocabulary]` float32 logits on `device`, the wanted
+            rows first; any logit shift is already undone. Ragged by design: canvases of different lengths share a
+            forward unpadded.
         """
         ...

@@ -102,6 +102,7 @@ class PocketDenoiser:
             attention="observed tokens first, causal; masks see all observed tokens and the masks before them",
             licence="Apache-2.0",
             template="ChatML",
+            causal_check=True,
         )
 
     @torch.inference_mode()
@@ -134,7 +135,7 @@ class PocketDenoiser:
             if old != new:
                 break
             agreed += 1
-        last = job.wanted[-1]
+        last = job.wanted[-1] if job.wanted else -1
         masks = [at for at in range(last + 1) if job.canvas[at] == MASK_ID]
         return _Plan(job, context.prompt + agreed, committed[agreed:], masks, committed)
 
@@ -168,28 +169,32 @@ class PocketDenoiser:
         group: list[_Plan] = []
         rows = 0
         for plan in plans:
-            if group and rows + len(plan.job.wanted) > HEAD_ROWS:
+            count = len(plan.job.wanted) + len(plan.job.checked)
+            if group and rows + count > HEAD_ROWS:
                 yield group
                 group, rows = [], 0
             group.append(plan)
-            rows += len(plan.job.wanted)
+            rows += count
         if group:
             yield group
 
     def _heads(self, plans: Sequence[_Plan], hidden: Tensor) -> Iterator[Tensor]:
-        """Logits of each plan's wanted rows, the causal prior joined in."""
+        """Logits of each plan's wanted rows, the causal prior joined in, and of its checked ones."""
         picked: list[Tensor] = []
         priors: list[list[tuple[int, int]]] = []
         for plan in plans:
             row_of = {at: plan.masked.start + i for i, at in enumerate(plan.masks)}
-            picked.append(hidden[[row_of[at] for at in plan.job.wanted]])
+            context: PocketContext = plan.job.context
             prior = self._prior_rows(plan)
             priors.append(prior)
-            picked.append(plan.job.context.hidden[[row for _, row in prior]])
+            picked.append(hidden[[row_of[at] for at in plan.job.wanted]])
+            # No mask is before a checked position, so it is the (prompt + position)-th observed row.
+            picked.append(context.hidden[[context.prompt + at - 1 for at in plan.job.checked]])
+            picked.append(context.hidden[[row for _, row in prior]])
         scores = self._network.head(torch.cat(picked))
         at = 0
         for plan, prior in zip(plans, priors, strict=True):
-            result = scores[at : (at := at + len(plan.job.wanted))]
+            result = scores[at : (at := at + len(plan.job.wanted) + len(plan.job.checked))]
             causal = scores[at : (at := at + len(prior))]
             rows = [row for row, _ in prior]
             if rows:

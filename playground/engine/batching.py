@@ -22,6 +22,7 @@ from playground.denoisers.base import Denoiser, DenoiserError, one_line
 from playground.denoisers.loading import describe_device
 from playground.engine.denoise import Lane, header_of
 from playground.engine.run import Run
+from playground.request import Correction
 from playground.sampling.sampler import SamplerError, Step
 from playground.trace import Header, Outcome, Result, Timings, Trace
 
@@ -226,6 +227,13 @@ class Worker:
                 Result.FAILED,
                 f"The prompt ({len(prompt_ids):,} tokens) and a canvas of {run.request.length:,} exceed the "
                 f"{spec.context_limit:,} tokens that {spec.name} can read; shorten one of them.",
+            )
+            return None
+        if run.request.correction is Correction.CAUSAL and not spec.causal_check:
+            self._end_unstarted(
+                run,
+                Result.FAILED,
+                f"{spec.name} cannot check its text from left to right; set the correction to none.",
             )
             return None
         with self._device_lock:

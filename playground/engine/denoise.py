@@ -61,11 +61,12 @@ class Lane:
 
     def job(self) -> Job:
         """This canvas's part of the next forward."""
-        return Job(self._context, self._sampler.canvas, self._sampler.wanted())
+        return Job(self._context, self._sampler.canvas, self._sampler.wanted(), self._sampler.checked())
 
     def take(self, logits: Tensor) -> Step:
         """Let the sampler commit. Raises `SamplerError` for logits that are not numbers."""
-        return self._sampler.step(logits)
+        wanted = len(self._sampler.wanted())
+        return self._sampler.step(logits[:wanted], logits[wanted:])
 
     def publish(self, step: Step, forward_seconds: float, batch: int) -> None:
         """Turn a step into the next frame, for everyone who watches."""
@@ -93,8 +94,10 @@ class Lane:
     # --- frames ---------------------------------------------------------------------------------
 
     def _frame(self, step: Step, forward_seconds: float, batch: int) -> Frame:
-        confidences = [commit.confidence for commit in step.commits]
-        changes = [self._commit(commit) for commit in step.commits]
+        confidences = [commit.confidence for commit in (*step.edits, *step.commits)]
+        changes = [self._commit(edit, Kind.EDIT) for edit in step.edits]
+        changes += [Change(position, Kind.REMASK, None, "") for position in step.remasked]
+        changes += [self._commit(commit, Kind.COMMIT) for commit in step.commits]
         changes += [self._forced(position, token) for position, token in step.forced]
         return Frame(
             step=self._nfe,
@@ -102,15 +105,15 @@ class Lane:
             nfe=self._nfe,
             masks_left=step.masks_left,
             changes=tuple(changes),
-            confidence_min=round(min(confidences), 4),
-            confidence_mean=round(sum(confidences) / len(confidences), 4),
+            confidence_min=round(min(confidences), 4) if confidences else None,
+            confidence_mean=round(sum(confidences) / len(confidences), 4) if confidences else None,
             model_seconds=round(forward_seconds, 6),
             elapsed=round(time.monotonic() - self.started_at, 6),
             batch=batch,
             guesses=self._changed_guesses(step),
         )
 
-    def _commit(self, commit: Commit) -> Change:
+    def _commit(self, commit: Commit, kind: Kind) -> Change:
         token = self._tokens.token(commit.token_id)
         others = []
         for token_id, probability in commit.alternatives:
@@ -118,7 +121,7 @@ class Lane:
             others.append(Candidate(token_id, other.text, round(probability, 4), other.raw))
         return Change(
             commit.position,
-            Kind.COMMIT,
+            kind,
             commit.token_id,
             token.text,
             round(commit.confidence, 4),
@@ -132,6 +135,8 @@ class Lane:
 
     def _changed_guesses(self, step: Step) -> tuple[Guess, ...]:
         changed = []
+        for position in step.remasked:
+            self._guesses.pop(position, None)
         for position, token_id, probability in step.guesses:
             before, sure = self._guesses.get(position, (-1, 0.0))
             if before == token_id and abs(sure - probability) < GUESS_CHANGE:

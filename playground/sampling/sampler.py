@@ -2,7 +2,7 @@
 
 `while not sampler.done: sampler.step(model(sampler.canvas)[sampler.wanted()])` is the whole loop; like a diffusers
 scheduler it knows no model, no tokenizer and no clock, so one loop can drive it alone and a batcher can drive many.
-The order inside a step: ban, propose, score, select, commit.
+The order inside a step: ban, take back, propose, score, select, commit.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from playground.request import GenerationRequest, Schedule, StopRule
+from playground.request import Correction, GenerationRequest, Schedule, StopRule
 from playground.sampling import confidence, schedule
+from playground.sampling.correction import first_rejected
 from playground.sampling.proposal import propose
 from playground.sampling.schedule import COUNTED, Block, plan_blocks
 
@@ -38,13 +39,16 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one forward changed: tokens committed, tokens forced (padding after the end), best guesses left."""
+    """What one forward changed: tokens committed, tokens forced (padding after the end), best guesses left; with a
+    correction also tokens put in place of others (`edits`) and positions masked again (`remasked`)."""
 
     block: int
     commits: tuple[Commit, ...]
     forced: tuple[tuple[int, int], ...]
     guesses: tuple[tuple[int, int, float], ...]
     masks_left: int
+    edits: tuple[Commit, ...] = ()
+    remasked: tuple[int, ...] = ()
 
 
 class Sampler:
@@ -79,8 +83,12 @@ class Sampler:
         self.done = False
         self._generator = torch.Generator(device=device).manual_seed(seed)
         self._block = 0
-        self._step_in_block = 0
-        self._counts = self._plan_counts()
+        self._steps_in = [0] * len(self.blocks)
+        self._counts: dict[int, tuple[int, ...]] = {}
+        self._corrects = request.correction is Correction.CAUSAL
+        self._settled = 0
+        self._steps = 0
+        self._committed_in = [0] * request.length
 
     @property
     def masks_left(self) -> int:
@@ -89,53 +97,116 @@ class Sampler:
 
     def wanted(self) -> list[int]:
         """Masked positions of the block at work, ascending: the rows `step` needs."""
-        if self.done:
+        if self.done or self._block == len(self.blocks):
             return []
         block = self.blocks[self._block]
         return [at for at in range(block.start, block.end) if self.canvas[at] == self.mask_id]
 
+    def checked(self) -> list[int]:
+        """Commits that a correction has not looked at and can now: those before the first mask, ascending."""
+        if self.done or not self._corrects:
+            return []
+        end = self.canvas.index(self.mask_id) if self.mask_id in self.canvas else len(self.canvas)
+        return list(range(self._settled, end))
+
     @torch.inference_mode()
-    def step(self, logits: Tensor) -> Step:
-        """Commit some of `wanted()`.
+    def step(self, logits: Tensor, causal: Tensor | None = None) -> Step:
+        """Commit some of `wanted()`, or take back some of `checked()`.
 
         Args:
             logits: `[len(wanted()), vocabulary]`, raw; changed in place.
+            causal: `[len(checked()), vocabulary]`, raw, each position's given the text before it; changed in place.
+                May be left out where nothing is checked.
 
         Raises:
             SamplerError: the run is over, the shape is wrong, or the logits are not numbers. The canvas and the
                 seeded draws are then as they were.
         """
-        positions = self.wanted()
+        positions, checked = self.wanted(), self.checked()
         if self.done:
             raise SamplerError("This canvas is finished; it takes no more logits.")
+        probabilities = self._probabilities(logits, positions)
+        block = min(self._block, len(self.blocks) - 1)
+        if checked:
+            causal = logits[:0] if causal is None else causal
+            believed = self._probabilities(causal, checked)
+            tokens = torch.tensor([self.canvas[at] for at in checked], device=causal.device)
+            wrong = first_rejected(believed, tokens, self.request.acceptance)
+            if wrong is not None:
+                edit, remasked = self._take_back(wrong, causal, believed, checked)
+                forced = self._advance()
+                filled = {at for at, _ in forced}
+                remasked = tuple(at for at in remasked if at not in filled)
+                return Step(block, (), forced, (), self.masks_left, (edit,), remasked)
+        commits, guesses = self._commit(logits, probabilities, positions)
+        # Only now does the canvas change, so that a device that fails midway leaves no half step.
+        self._settled += len(checked)
+        self._steps += 1
+        for commit in commits:
+            self.canvas[commit.position] = commit.token_id
+            self._committed_in[commit.position] = self._steps
+        if positions:
+            self._steps_in[self._block] += 1
+        forced = self._advance()
+        return Step(block, commits, forced, () if self.done else guesses, self.masks_left)
+
+    # --- the parts of a step --------------------------------------------------------------------
+
+    def _probabilities(self, logits: Tensor, positions: Sequence[int]) -> Tensor:
+        """Check, ban, and softmax."""
         if logits.shape[0] != len(positions):
             raise SamplerError(
                 f"The sampler wanted logits for {len(positions)} positions and was given {logits.shape[0]}."
             )
-        self._ban(logits, positions)
+        if positions:
+            self._ban(logits, positions)
         probabilities = logits.softmax(-1)
         # One value that is no number makes its whole row so. All rows count: guesses are shown too.
         if not bool(probabilities[:, 0].isfinite().all()):
             raise SamplerError("The model's output is not numbers (NaN); load the model again.")
+        return probabilities
+
+    def _propose(self, logits: Tensor) -> Tensor:
         request = self.request
-        proposals = propose(
+        return propose(
             logits,
             temperature=request.temperature,
             top_k=request.top_k,
             top_p=request.top_p,
             generator=self._generator,
         )
+
+    def _take_back(
+        self, wrong: int, causal: Tensor, believed: Tensor, checked: Sequence[int]
+    ) -> tuple[Commit, tuple[int, ...]]:
+        """Put another token in the wrong one's place, and mask what was chosen behind it beside it or in sight of it.
+
+        What stood there before the wrong one came was chosen without it, and stays until it is checked itself.
+        """
+        position = checked[wrong]
+        row = torch.zeros(len(checked), dtype=torch.bool, device=causal.device)
+        row[wrong] = True
+        (edit,) = self._commits(row, believed, self._propose(causal), checked)
+        since = self._committed_in[position]
+        self._steps += 1
+        self.canvas[position], self._committed_in[position] = edit.token_id, self._steps
+        behind = range(position + 1, len(self.canvas))
+        remasked = tuple(at for at in behind if self.canvas[at] != self.mask_id and self._committed_in[at] >= since)
+        for at in remasked:
+            self.canvas[at] = self.mask_id
+        self._settled = position + 1
+        return edit, remasked
+
+    def _commit(
+        self, logits: Tensor, probabilities: Tensor, positions: Sequence[int]
+    ) -> tuple[tuple[Commit, ...], tuple[tuple[int, int, float], ...]]:
+        """What to commit, and the best guesses for the rest."""
+        if not positions:
+            return (), ()
+        proposals = self._propose(logits)
         chosen = self._select(probabilities, proposals, positions)
         commits = self._commits(chosen, probabilities, proposals, positions)
-        guesses = self._guesses(~chosen, probabilities, positions)
-        # Only now does the canvas change, so that a device that fails midway leaves no half step.
-        for commit in commits:
-            self.canvas[commit.position] = commit.token_id
-        block = self._block
-        forced = self._advance()
-        return Step(block, commits, forced, () if self.done else guesses, self.masks_left)
-
-    # --- the parts of a step --------------------------------------------------------------------
+        return commits, self._guesses(~chosen, probabilities, positions)
 
     def _ban(self, logits: Tensor, positions: Sequence[int]) -> None:
         logits[:, self.mask_id] = -torch.inf
@@ -153,13 +224,15 @@ class Sampler:
         scores = confidence.score(request.confidence, probabilities, proposals, positions, self._generator)
         name = request.schedule
         if name in COUNTED:
-            return schedule.take_best(scores, self._counts[self._step_in_block])
+            counts = self._counts.setdefault(self._block, self._plan_counts())
+            # Beyond the plan only where commits were taken back: on at the plan's last pace.
+            return schedule.take_best(scores, counts[min(self._steps_in[self._block], len(counts) - 1)])
         if name is Schedule.ENTROPY_BOUND:
             return schedule.within_entropy_bound(confidence.entropy(probabilities), request.entropy_bound, scores)
         proposed = confidence.proposed_probability(probabilities, proposals)
         if name is Schedule.RAMP:
             steps = self.blocks[self._block].steps
-            return schedule.over_ramp(proposed, self._step_in_block, steps, scores)
+            return schedule.over_ramp(proposed, self._steps_in[self._block], steps, scores)
         compared = scores if request.confidence in confidence.UNIT_SCALE else proposed
         return schedule.over_threshold(compared, request.threshold, scores)
 
@@ -204,21 +277,15 @@ class Sampler:
         if self.request.end_at_stop and (forced := self._pad_after_stop()) is not None:
             self.done = True
             return forced
-        if self.wanted():
-            self._step_in_block += 1
-        else:
-            self._block += 1
-            self._step_in_block = 0
-            if self._block == len(self.blocks):
-                self.done = True
-            else:
-                self._counts = self._plan_counts()
+        masked = self.canvas.index(self.mask_id) if self.mask_id in self.canvas else len(self.canvas)
+        self._block = next((i for i, block in enumerate(self.blocks) if masked < block.end), len(self.blocks))
+        self.done = masked == len(self.canvas) and not self.checked()
         return ()
 
     def _pad_after_stop(self) -> tuple[tuple[int, int], ...] | None:
         """Once the text before the first stop id is complete, fill what is behind it; None until then."""
         for at, token in enumerate(self.canvas):
-            if token == self.mask_id:
+            if token == self.mask_id or (self._corrects and at >= self._settled):
                 return None
             if token in self.stop_ids:
                 rest = [i for i in range(at, len(self.canvas)) if self.canvas[i] == self.mask_id]

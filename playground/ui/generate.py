@@ -16,7 +16,7 @@ from playground.request import MAX_SEED, RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Trace
 from playground.ui.components import control_line, plain, text_line, turn_line, viewer
-from playground.ui.knobs import FIELDS, Knobs, SeedRow, settings_of
+from playground.ui.knobs import DECIDING, FIELDS, Knobs, SeedRow, completed, settings_of
 from playground.ui.live import Sessions, stream
 
 GONE = "The page went away; the text so far is kept."
@@ -100,6 +100,7 @@ class GenerateTab:
 
     def restore(self, request: dict[str, Any]) -> list[Any]:
         """Updates of `request_components` for a stored request; its seed comes back locked."""
+        request = completed(request)
         return [
             request["prompt"],
             request["model"] if request["model"] in CATALOGUE else gr.skip(),
@@ -129,14 +130,15 @@ class GenerateTab:
             **hidden,
         )
         self.presets.input(self._preset, self.presets, [self.presets, *self.knobs.components], queue=False, **hidden)
-        schedule = self.knobs.by_name["schedule"]
-        schedule.input(  # type: ignore[attr-defined]
-            lambda name: self.knobs.updates({"schedule": name}),
-            schedule,
-            self.knobs.components,
-            queue=False,
-            **hidden,
-        )
+        for decides in DECIDING:
+            control = self.knobs.by_name[decides]
+            control.input(  # type: ignore[attr-defined]
+                lambda value, decides=decides: self.knobs.updates({decides: value}),
+                control,
+                self.knobs.components,
+                queue=False,
+                **hidden,
+            )
         self.model.change(
             lambda name: gr.update(info=CATALOGUE[name].good_at), self.model, self.model, queue=False, **hidden
         )

@@ -13,7 +13,7 @@ import gradio as gr
 from gradio.components import Component
 
 from playground.presets import DEFAULT_PRESET, PRESETS
-from playground.request import Confidence, GenerationRequest, Schedule, StopRule
+from playground.request import Confidence, Correction, GenerationRequest, Schedule, StopRule
 from playground.settings import Settings
 
 FIELDS = (
@@ -23,6 +23,8 @@ FIELDS = (
     "schedule",
     "confidence",
     "threshold",
+    "correction",
+    "acceptance",
     "entropy_bound",
     "temperature",
     "top_p",
@@ -30,7 +32,11 @@ FIELDS = (
     "stop_rule",
     "reproducible",
 )
-UNUSED = " The chosen schedule does not use it."
+UNUSED = {
+    "schedule": " The chosen schedule does not use it.",
+    "correction": " Nothing is taken back, so it has no say.",
+}
+"""What is said of a control that another one has switched off, by that other one."""
 STEPPED = frozenset({Schedule.EVEN, Schedule.COSINE, Schedule.RAMP})
 
 SCHEDULES = [
@@ -46,6 +52,10 @@ CONFIDENCES = [
     ("Negative entropy: the narrowest choice first", Confidence.NEG_ENTROPY.value),
     ("Random: any order", Confidence.RANDOM.value),
     ("Leftmost: reading order", Confidence.LEFTMOST.value),
+]
+CORRECTIONS = [
+    ("None: what is committed stays", Correction.NONE.value),
+    ("Causal: take back what reads wrong", Correction.CAUSAL.value),
 ]
 STOP_RULES = [
     ("Never first", StopRule.NEVER_FIRST.value),
@@ -77,7 +87,7 @@ class Knobs:
             self._more(start)
         self._infos = {name: str(getattr(self.by_name[name], "info", "")) for name in _USED_BY}
         for name in _USED_BY:
-            for option, value in self._use(name, start["schedule"]).items():
+            for option, value in self._use(name, start).items():
                 setattr(self.by_name[name], option, value)
 
     @property
@@ -136,6 +146,22 @@ class Knobs:
             info="Every guess at least this probable is committed; higher is slower and safer.",
             elem_id="threshold",
         )
+        self.by_name["correction"] = gr.Dropdown(
+            CORRECTIONS,
+            value=start["correction"],
+            label="Correction",
+            info="What is done about commits that do not fit together.",
+            elem_id="correction",
+        )
+        self.by_name["acceptance"] = gr.Slider(
+            0,
+            1,
+            start["acceptance"],
+            step=0.05,
+            label="Acceptance",
+            info="A token stays if, read from left to right, it is this likely beside the best; 1 keeps only the best.",
+            elem_id="acceptance",
+        )
         self.by_name["temperature"] = gr.Slider(
             0,
             2,
@@ -190,36 +216,47 @@ class Knobs:
 
     def updates(self, values: Mapping[str, Any]) -> list[Any]:
         """An update for each control; fields that `values` lacks stay as they are."""
-        schedule = values.get("schedule")
-        return [self._update(name, values, schedule) for name in FIELDS]
+        return [self._update(name, values) for name in FIELDS]
 
-    def _update(self, name: str, values: Mapping[str, Any], schedule: str | None) -> Any:
+    def _update(self, name: str, values: Mapping[str, Any]) -> Any:
         options: dict[str, Any] = {"value": values[name]} if name in values else {}
-        if schedule is not None and name in _USED_BY:
-            options |= self._use(name, schedule)
+        options |= self._use(name, values)
         return gr.update(**options) if options else gr.skip()
 
-    def _use(self, name: str, schedule: str) -> dict[str, Any]:
-        """Grey where the schedule does not look at it, and say why."""
-        used = uses(schedule, name)
-        return {"interactive": used, "info": self._infos[name] + ("" if used else UNUSED)}
+    def _use(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Grey where the control that decides about it leaves it no say, and say why."""
+        decides, _ = _USED_BY.get(name, ("", frozenset()))
+        if decides not in values:
+            return {}
+        used = uses(values, name)
+        return {"interactive": used, "info": self._infos[name] + ("" if used else UNUSED[decides])}
 
 
-def uses(schedule: str, field: str) -> bool:
-    """Whether a schedule looks at `field`; controls it does not look at are greyed out."""
-    return schedule in _USED_BY.get(field, (schedule,))
+def uses(values: Mapping[str, Any], field: str) -> bool:
+    """Whether a run with these settings looks at `field`; controls it does not look at are greyed out."""
+    decides, users = _USED_BY.get(field, ("", frozenset()))
+    return decides not in values or values[decides] in users
 
 
-_USED_BY: Mapping[str, frozenset[str]] = {
-    "steps": frozenset(s.value for s in STEPPED),
-    "threshold": frozenset({Schedule.THRESHOLD.value}),
-    "entropy_bound": frozenset({Schedule.ENTROPY_BOUND.value}),
+_USED_BY: Mapping[str, tuple[str, frozenset[str]]] = {
+    "steps": ("schedule", frozenset(s.value for s in STEPPED)),
+    "threshold": ("schedule", frozenset({Schedule.THRESHOLD.value})),
+    "entropy_bound": ("schedule", frozenset({Schedule.ENTROPY_BOUND.value})),
+    "acceptance": ("correction", frozenset({Correction.CAUSAL.value})),
 }
+DECIDING = ("schedule", "correction")
+"""Controls that grey out others."""
 
 
 def settings_of(values: Sequence[Any]) -> dict[str, Any]:
     """Control values in the order of `FIELDS`, as request fields."""
     return dict(zip(FIELDS, values, strict=True))
+
+
+def completed(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored request with the settings that did not exist when it was stored, as they were then: their defaults."""
+    known = {name: field.default for name, field in GenerationRequest.model_fields.items() if name in FIELDS}
+    return {**known, **request}
 
 
 class SeedRow:

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from playground.presets import DEFAULT_PRESET, PRESETS
-from playground.ui.knobs import CONFIDENCES, SCHEDULES, UNUSED, uses
+from playground.presets import DEFAULT_PRESET, PRESETS, Preset
+from playground.ui.knobs import CONFIDENCES, CORRECTIONS, DECIDING, SCHEDULES, UNUSED, uses
 from tests.browser.conftest import Visitor
 from tests.browser.visiting import Visit
 
 SCHEDULE_TITLES = {name: title for title, name in SCHEDULES}
 CONFIDENCE_TITLES = {name: title for title, name in CONFIDENCES}
+CORRECTION_TITLES = {name: title for title, name in CORRECTIONS}
 
 
-def expect_greyed(page: Visit, schedule: str) -> None:
-    """Sliders that `schedule` does not look at cannot be moved and say why; the others can."""
-    for knob, field in (("steps", "steps"), ("threshold", "threshold")):
-        for control in (page.number(knob), page.page.locator(f"#{knob} input[type=range]")):
-            expect(control).to_be_enabled(enabled=uses(schedule, field))
-        reason = expect(page.page.locator(f"#{knob}"))
-        if uses(schedule, field):
-            reason.not_to_contain_text(UNUSED.strip())
-        else:
-            reason.to_contain_text(UNUSED.strip())
+def expect_greyed(page: Visit, **chosen: str) -> None:
+    """Sliders that the chosen settings leave no say cannot be moved and say why; the others can."""
+    decided = {"schedule": ("steps", "threshold"), "correction": ("acceptance",)}
+    for decides in chosen:
+        for field in decided[decides]:
+            for control in (page.number(field), page.page.locator(f"#{field} input[type=range]")):
+                expect(control).to_be_enabled(enabled=uses(chosen, field))
+            reason = expect(page.page.locator(f"#{field}"))
+            if uses(chosen, field):
+                reason.not_to_contain_text(UNUSED[decides].strip())
+            else:
+                reason.to_contain_text(UNUSED[decides].strip())
+
+
+def deciding(preset: Preset) -> dict[str, str]:
+    """The settings of a preset that grey out others."""
+    return {name: preset.values[name] for name in DECIDING}
 
 
 def test_presets_set_the_knobs(visit: Visitor) -> None:
@@ -30,15 +38,15 @@ def test_presets_set_the_knobs(visit: Visitor) -> None:
     page = visit()
     selected = page.page.locator("#presets label.selected")
     expect(selected).to_have_text(PRESETS[DEFAULT_PRESET].title)
-    expect_greyed(page, PRESETS[DEFAULT_PRESET].values["schedule"])
+    expect_greyed(page, **deciding(PRESETS[DEFAULT_PRESET]))
     for preset in PRESETS.values():
         page.preset(preset.title)
         expect(page.page.locator("#presets")).to_contain_text(preset.sentence)
-        for knob in ("length", "steps", "block", "threshold", "temperature"):
+        for knob in ("length", "steps", "block", "threshold", "acceptance", "temperature"):
             expect(page.number(knob)).to_have_value(f"{preset.values[knob]:g}")
         expect(page.page.locator("#schedule input")).to_have_value(SCHEDULE_TITLES[preset.values["schedule"]])
         expect(page.page.locator("#confidence input")).to_have_value(CONFIDENCE_TITLES[preset.values["confidence"]])
-        expect_greyed(page, preset.values["schedule"])
+        expect_greyed(page, **deciding(preset))
 
 
 def test_own_settings_unselect_the_preset(visit: Visitor) -> None:
@@ -55,14 +63,19 @@ def test_own_settings_unselect_the_preset(visit: Visitor) -> None:
 def test_schedule_greys_out_what_it_does_not_use(visit: Visitor) -> None:
     """Steps and threshold follow the schedule that is chosen; values stay as they were."""
     page = visit()
+    threshold = page.number("threshold").input_value()
     page.page.locator("#more-settings button").first.click()
     for schedule, title in SCHEDULE_TITLES.items():
         page.page.locator("#schedule input").click()
         page.page.get_by_role("option", name=title).click()
         expect(page.page.locator("#schedule input")).to_have_value(title)
-        expect_greyed(page, schedule)
-        expect(page.number("entropy-bound")).to_be_enabled(enabled=uses(schedule, "entropy_bound"))
-        expect(page.number("threshold")).to_have_value("0.7")
+        expect_greyed(page, schedule=schedule)
+        expect(page.number("entropy-bound")).to_be_enabled(enabled=uses({"schedule": schedule}, "entropy_bound"))
+        expect(page.number("threshold")).to_have_value(threshold)
+    for correction, title in CORRECTION_TITLES.items():
+        page.page.locator("#correction input").click()
+        page.page.get_by_role("option", name=title).click()
+        expect_greyed(page, correction=correction)
     expect(page.page.locator("#presets label.selected")).to_have_count(0)
 
 

@@ -113,6 +113,25 @@ def test_the_first_token_is_the_bases_own(pocket: PocketDenoiser, reference: Ref
     assert rows[0].logsumexp(-1) != pytest.approx(0, abs=1e-3)
 
 
+@pytest.mark.parametrize("neighbours", [0, 2])
+def test_checked_rows_are_the_base_reading_the_text(
+    pocket: PocketDenoiser, reference: Reference, neighbours: int
+) -> None:
+    """Each committed position's distribution given only the text before it, in the forward that predicts the masks."""
+    prompt = ids_of(pocket, "What is the capital of France?")
+    canvas = [504, 3575, 282, 4649, *[MASK_ID] * 4]
+    read = reference.base(input_ids=torch.tensor([prompt + canvas[:4]])).logits[0, len(prompt) - 1 :]
+    for first in (0, 2, 4):
+        job = Job(prepare(pocket, prompt, 8), canvas, [4, 5], list(range(first, 4)))
+        others = [Job(prepare(pocket, prompt, 8), canvas, [4], [3]) for _ in range(neighbours)]
+        rows, *_ = ask(pocket, job, *others)
+        assert rows.shape[0] == 2 + 4 - first
+        assert_alike(rows[2:], read[first:4])
+        assert_alike(rows[:2], reference.logits(prompt, canvas, [4, 5]))
+    full = Job(prepare(pocket, prompt, 4), canvas[:4], [], [0, 1, 2, 3])
+    assert_alike(ask(pocket, full)[0], read[:4])
+
+
 # --- the cache ---------------------------------------------------------------------------------------
 
 

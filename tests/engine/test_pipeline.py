@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import playground
 from playground import DenoisingPipeline
+from playground.denoisers.base import Job
 from playground.denoisers.pocket import PocketDenoiser
 from playground.engine.engine import Engine
 from playground.engine.pipeline import PipelineError
@@ -168,3 +170,29 @@ def test_the_real_model_from_prompt_to_text(pocket: PocketDenoiser) -> None:
         assert len(stopped.frames) < 10
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("steps", [4, 12])
+def test_a_corrected_run_ends_as_left_to_right_decoding(pocket: PocketDenoiser, steps: int) -> None:
+    """At acceptance 1 the drafts do not matter: the text is the one committed token by token, each the base's best."""
+    engine = Engine(Settings(device="cpu"), on_end=Log(), load=lambda *_: pocket)
+    asked: dict[str, Any] = {"correction": "causal", "acceptance": 1, "confidence": "leftmost", "seed": 1}
+    try:
+        pipeline = DenoisingPipeline("pocket", engine=engine)
+        trace = pipeline.trace("Why do cats purr?", target_length=12, steps=steps, block=12, **asked)
+    finally:
+        engine.close()
+    canvas = pocket.tokens.encode_prompt("Why do cats purr?")
+    prompt = len(canvas)
+    context = pocket.prepare(canvas, 12)
+    while len(canvas) < prompt + 12:
+        at = len(canvas) - prompt
+        written = canvas[prompt:]
+        # The causal row behind the text so far, asked for through a stand-in at the next position.
+        rows = next(iter(pocket.logits([Job(context, [*written, 17, *[16] * (11 - at)], [], [at])]))).clone()
+        rows[0, [16, *((2,) if at == 0 else ())]] = -torch.inf
+        canvas.append(int(rows[0].argmax()))
+    assert [cell.token_id for cell in trace.canvas_at(len(trace.frames))] == canvas[prompt:]
+    kinds = {change.kind for frame in trace.frames for change in frame.changes}
+    assert Kind.EDIT in kinds
+    assert Kind.REMASK in kinds

@@ -8,9 +8,9 @@ import gradio as gr
 import pytest
 
 from playground.presets import DEFAULT_PRESET, PRESETS
-from playground.request import Confidence, GenerationRequest, Schedule, StopRule, parse_request
+from playground.request import Confidence, Correction, GenerationRequest, Schedule, StopRule, parse_request
 from playground.settings import Settings
-from playground.ui.knobs import FIELDS, UNUSED, Knobs, SeedRow, defaults, settings_of, uses
+from playground.ui.knobs import FIELDS, UNUSED, Knobs, SeedRow, completed, defaults, settings_of, uses
 from tests.ui.building import built
 
 ELSEWHERE = {"prompt", "model", "seed", "deadline", "stop_penalty", "end_at_stop"}
@@ -50,7 +50,8 @@ def test_sliders_stay_within_what_is_allowed(knobs: Knobs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "names"), [("schedule", Schedule), ("confidence", Confidence), ("stop_rule", StopRule)]
+    ("field", "names"),
+    [("schedule", Schedule), ("confidence", Confidence), ("correction", Correction), ("stop_rule", StopRule)],
 )
 def test_lists_offer_every_choice(knobs: Knobs, field: str, names: Any) -> None:
     """Once each."""
@@ -74,26 +75,40 @@ def test_presets_are_requests(name: str) -> None:
     assert PRESETS[name].sentence.endswith(".")
 
 
-@pytest.mark.parametrize("schedule", [schedule.value for schedule in Schedule])
-def test_knobs_without_a_say_are_grey(knobs: Knobs, schedule: str) -> None:
-    """An update for every control, in order; a schedule decides which can be moved and sets nothing else."""
-    updates = dict(zip(FIELDS, knobs.updates({"schedule": schedule}), strict=True))
-    for name in ("steps", "threshold", "entropy_bound"):
-        assert updates[name]["interactive"] == uses(schedule, name)
+CASES = [("schedule", choice.value) for choice in Schedule] + [("correction", choice.value) for choice in Correction]
+DECIDED = {"schedule": ("steps", "threshold", "entropy_bound"), "correction": ("acceptance",)}
+
+
+@pytest.mark.parametrize(("decides", "choice"), CASES)
+def test_knobs_without_a_say_are_grey(knobs: Knobs, decides: str, choice: str) -> None:
+    """An update for every control, in order; one choice decides which can be moved and sets nothing else."""
+    chosen = {decides: choice}
+    updates = dict(zip(FIELDS, knobs.updates(chosen), strict=True))
+    for name in DECIDED[decides]:
+        assert updates[name]["interactive"] == uses(chosen, name)
         assert "value" not in updates[name]
-        assert str(updates[name]["info"]).endswith(UNUSED) != uses(schedule, name)
-    assert updates["schedule"]["value"] == schedule
-    assert uses(schedule, "length")
+        assert str(updates[name]["info"]).endswith(UNUSED[decides]) != uses(chosen, name)
+    assert updates[decides]["value"] == choice
+    untouched = set(FIELDS) - {decides, *DECIDED[decides]}
+    assert all(uses(chosen, name) and "interactive" not in updates[name] for name in untouched)
 
 
 def test_fresh_page_greys_out_too(knobs: Knobs) -> None:
-    """Before anything was chosen, the default preset's schedule has decided already."""
-    schedule = defaults()["schedule"]
-    for name in ("steps", "threshold", "entropy_bound"):
-        knob = knobs.by_name[name]
-        assert isinstance(knob, gr.Slider)
-        assert knob.interactive == uses(schedule, name)
-        assert str(knob.info).endswith(UNUSED) != uses(schedule, name)
+    """Before anything was chosen, the default preset has decided already."""
+    for decides, names in DECIDED.items():
+        for name in names:
+            knob = knobs.by_name[name]
+            assert isinstance(knob, gr.Slider)
+            assert knob.interactive == uses(defaults(), name)
+            assert str(knob.info).endswith(UNUSED[decides]) != uses(defaults(), name)
+
+
+def test_a_stored_request_of_an_older_version_gets_the_defaults_of_its_time() -> None:
+    """A run stored before corrections existed had none, whatever the page is set to."""
+    old = {"prompt": "x", "length": 9, "schedule": "cosine"}
+    assert completed(old)["correction"] == "none"
+    assert completed(old)["length"] == 9
+    assert set(FIELDS) <= set(completed(old))
 
 
 def test_seed_hands_on_what_was_typed() -> None:
