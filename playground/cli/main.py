@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from playground.cli import bench, generate, models, runs, serve
 from playground.cli.terminal import BROKEN_PIPE, CommandError, forget_stdout, prepare_streams, say
+from playground.cli.train import train
 
 INTERRUPTED = 130
 
@@ -72,6 +73,7 @@ app.command()(runs.runs)
 app.command()(serve.serve)
 app.command(epilog=bench.EPILOG)(bench.bench)
 app.command()(serve.record)
+app.add_typer(train)
 
 
 def main() -> NoReturn:

@@ -4,8 +4,8 @@ A canvas is read as a text with holes. *Observed* rows (prompt and committed tok
 causally, so they are exactly the base reading that text; their keys and values are reused as far as the list
 agrees with the last step's. *Mask* rows follow, on base + adapter; they see every observed row, left and right,
 and the mask rows before them. Where the token before a mask is observed, the base already predicts the
-mask, and both are joined: `log_softmax(base row i-1) + gate * (mask row i)`. Mask rows behind the last wanted
-position change nothing before them and are not computed.
+mask, and both are joined: `log_softmax(base row i-1) + g * (mask row i)`, where the gate g is linear in the mask
+row's last hidden state. Mask rows behind the last wanted position change nothing before them and are not computed.
 
 This module must not know schedules, confidences or requests.
 """
@@ -74,7 +74,8 @@ class PocketDenoiser:
             config = json.loads((folder / "adapter_config.json").read_text())
             mask = load_file(folder / "mask.safetensors")
             embedding, self._gate = mask["mask_embedding"], float(mask["prior_gate"])
-            if not embedding.isfinite().all():
+            weight = mask.get("gate_weight", torch.zeros_like(embedding))
+            if not (embedding.isfinite().all() and weight.isfinite().all()):
                 raise ValueError("the mask embedding is not numbers")
             self._network = GatedLlama.load(
                 folder / POCKET_CHECKPOINT,
@@ -82,7 +83,7 @@ class PocketDenoiser:
                 config["lora_alpha"] / config["r"],
                 device,
             )
-            if embedding.shape != (self._network.shape.width,):
+            if not embedding.shape == weight.shape == (self._network.shape.width,):
                 raise ValueError("the mask embedding has another width")
         except GGUFError as error:
             raise DenoiserError(str(error)) from None
@@ -92,6 +93,7 @@ class PocketDenoiser:
             ) from None
         self.device, self.dtype = device, self._network.dtype
         self._mask_embedding = embedding.to(device, self.dtype)
+        self._gate_weight = weight.to(device, torch.float32)
         self.spec = DenoiserSpec(
             model_id="pocket",
             name="Pocket (SmolLM2 135M)",
@@ -198,7 +200,10 @@ class PocketDenoiser:
             causal = scores[at : (at := at + len(prior))]
             rows = [row for row, _ in prior]
             if rows:
-                result[rows] = torch.log_softmax(causal, -1) + self._gate * result[rows]
+                # Each row says itself how much it has to add to what the base expects behind the text on its left.
+                masks = hidden[[plan.masked.start + plan.masks.index(plan.job.wanted[row]) for row in rows]]
+                gate = self._gate + masks.float() @ self._gate_weight
+                result[rows] = torch.log_softmax(causal, -1) + gate[:, None] * result[rows]
             yield result
 
     @staticmethod

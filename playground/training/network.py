@@ -10,12 +10,14 @@ LoRA: arXiv 2106.09685. Gating it by row: I-DLM, arXiv 2604.11035.
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from peft import LoraConfig, get_peft_model
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn import functional
 from transformers import DynamicCache, LlamaForCausalLM
 
@@ -102,7 +104,10 @@ class GatedDenoiser(nn.Module):
     def _canvas(self, batch: Batch, cache: DynamicCache) -> Tensor:
         masked = (batch.canvas_ids == MASK_ID)[..., None]
         rows = torch.where(masked, self.mask_embedding, self.llama.model.embed_tokens(batch.canvas_ids))
-        return self._layers(rows, batch.canvas_positions, batch.visible[:, None], cache, self.design.first_layer)
+        # On a CPU the fused kernel's backward pass is several times slower than plain products at these sizes.
+        kernel = sdpa_kernel([SDPBackend.MATH]) if rows.device.type == "cpu" else nullcontext()
+        with kernel:
+            return self._layers(rows, batch.canvas_positions, batch.visible[:, None], cache, self.design.first_layer)
 
     def _layers(
         self, rows: Tensor, positions: Tensor, visible: Tensor | None, cache: DynamicCache, first: int

@@ -195,4 +195,5 @@ def test_a_corrected_run_ends_as_left_to_right_decoding(pocket: PocketDenoiser, 
     assert [cell.token_id for cell in trace.canvas_at(len(trace.frames))] == canvas[prompt:]
     kinds = {change.kind for frame in trace.frames for change in frame.changes}
     assert Kind.EDIT in kinds
-    assert Kind.REMASK in kinds
+    # One a forward is looked at before the next is chosen: nothing has to be masked again.
+    assert (Kind.REMASK in kinds) == (steps < 12)

@@ -1,0 +1,120 @@
+"""How good an adapter is at filling gaps in texts that people wrote, beside the base filling them from left to right.
+
+A gap is a run of tokens taken out of a text; `scattered` gaps are single tokens apart from each other. The base sees
+only what is on the left of a token, as any left-to-right model does; the denoiser sees both sides. Must not know
+training.
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from playground.denoisers.base import Job
+from playground.denoisers.pocket import MASK_ID, PocketDenoiser
+from playground.training.evaluate import Written, chunks, judged, perplexity
+from playground.training.measures import Figure, bootstrap, mean
+
+PROMPT = "Write a short text."
+SIZES = (1, 2, 3, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A text and the positions taken out of it, ascending."""
+
+    ids: tuple[int, ...]
+    gaps: tuple[int, ...]
+
+
+def cases(denoiser: PocketDenoiser, size: int, *, scattered: bool, each: int = 2) -> list[Case]:
+    """`each` cases of every text: `size` tokens are taken out, never the first two."""
+    body = tomllib.loads(Path(__file__).with_name("infill.toml").read_text(encoding="utf-8"))
+    found = []
+    for number, text in enumerate(body["texts"]):
+        ids = tuple(denoiser.tokens.encode(text))
+        for turn in range(each):
+            dice = random.Random(f"infill {number} {turn} {size} {scattered}")
+            room = range(2, len(ids) - 1)
+            if scattered:
+                gaps = _apart(room, size, dice)
+            else:
+                start = dice.choice(room[: max(1, len(room) - size + 1)])
+                gaps = list(range(start, start + size))
+            if len(gaps) == size and gaps[-1] < len(ids):
+                found.append(Case(ids, tuple(gaps)))
+    return found
+
+
+def _apart(room: range, count: int, dice: random.Random) -> list[int]:
+    """`count` positions, no two side by side; fewer if there is no room."""
+    chosen: list[int] = []
+    for at in dice.sample(room, len(room)):
+        if len(chosen) < count and all(abs(at - other) > 1 for other in chosen):
+            chosen.append(at)
+    return sorted(chosen)
+
+
+@torch.inference_mode()
+def filled(denoiser: PocketDenoiser, some: Sequence[Case]) -> list[tuple[int, ...]]:
+    """Fill all gaps, the surest position first, one a forward."""
+    result: list[tuple[int, ...]] = []
+    for chunk in chunks(some):
+        canvases = [[MASK_ID if at in case.gaps else t for at, t in enumerate(case.ids)] for case in chunk]
+        contexts = [denoiser.prepare(denoiser.tokens.encode_prompt(PROMPT), len(case.ids)) for case in chunk]
+        while left := [i for i, canvas in enumerate(canvases) if MASK_ID in canvas]:
+            wanted = [[at for at, token in enumerate(canvases[i]) if token == MASK_ID] for i in left]
+            jobs = [Job(contexts[i], canvases[i], w) for i, w in zip(left, wanted, strict=True)]
+            for i, places, logits in zip(left, wanted, denoiser.logits(jobs), strict=True):
+                logits[:, MASK_ID] = -torch.inf
+                best = logits.softmax(-1).max(-1)
+                row = int(best.values.argmax())
+                canvases[i][places[row]] = int(best.indices[row])
+        result += [tuple(canvas) for canvas in canvases]
+    return result
+
+
+@torch.inference_mode()
+def filled_left_to_right(denoiser: PocketDenoiser, some: Sequence[Case]) -> list[tuple[int, ...]]:
+    """Fill each gap with the base's best token given only the text before it, from left to right."""
+    result: list[tuple[int, ...]] = []
+    for chunk in chunks(some):
+        texts = [list(case.ids) for case in chunk]
+        for turn in range(max(len(case.gaps) for case in chunk)):
+            open_cases = [
+                (text, case.gaps[turn]) for text, case in zip(texts, chunk, strict=True) if turn < len(case.gaps)
+            ]
+            jobs = []
+            for text, at in open_cases:
+                context = denoiser.prepare(denoiser.tokens.encode_prompt(PROMPT), len(text))
+                jobs.append(Job(context, text, [], [at]))
+            for (text, at), logits in zip(open_cases, denoiser.logits(jobs), strict=True):
+                row = logits[0].clone()
+                row[MASK_ID] = -torch.inf
+                text[at] = int(row.argmax())
+        result += [tuple(text) for text in texts]
+    return result
+
+
+def infill_figures(denoiser: PocketDenoiser, size: int, *, scattered: bool) -> dict[str, Figure]:
+    """Exact match (the whole case), tokens right, and the judge's perplexity of the completed texts, for both sides."""
+    some = cases(denoiser, size, scattered=scattered)
+    figures: dict[str, Figure] = {}
+    matches = {}
+    for name, fill in (("denoiser", filled), ("left_to_right", filled_left_to_right)):
+        answers = fill(denoiser, some)
+        pairs = list(zip(some, answers, strict=True))
+        matches[name] = [float(case.ids == answer) for case, answer in pairs]
+        right = [mean([float(case.ids[at] == answer[at]) for at in case.gaps]) for case, answer in pairs]
+        figures[f"{name}_exact"] = bootstrap(matches[name], mean)
+        figures[f"{name}_tokens"] = bootstrap(right, mean)
+        texts = [Written(PROMPT, ids, denoiser.tokens.decode(ids), 0, finished=True) for ids in answers]
+        figures[f"{name}_perplexity"] = bootstrap(judged(denoiser, texts), perplexity)
+    gained = [a - b for a, b in zip(matches["denoiser"], matches["left_to_right"], strict=True)]
+    figures["exact_gain"] = bootstrap(gained, mean)
+    return figures
