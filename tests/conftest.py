@@ -10,6 +10,8 @@ from playground.denoisers.loading import load_denoiser
 from playground.denoisers.pocket import PocketDenoiser
 from playground.settings import Settings
 
+pytest_plugins = ("tests.reference",)
+
 # No deadline: the machines that run this are slow and shared, and a slow example is not a wrong one.
 settings.register_profile("house", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")

@@ -52,12 +52,12 @@ def cases(denoiser: PocketDenoiser, size: int, *, scattered: bool, each: int = 2
 
 
 def _apart(room: range, count: int, dice: random.Random) -> list[int]:
-    """`count` positions, no two side by side; fewer if there is no room."""
-    chosen: list[int] = []
-    for at in dice.sample(room, len(room)):
-        if len(chosen) < count and all(abs(at - other) > 1 for other in chosen):
-            chosen.append(at)
-    return sorted(chosen)
+    """`count` positions, no two side by side, all such choices alike likely; none if there is no room."""
+    free = len(room) - count + 1
+    if free < count:
+        return []
+    # A choice of any `count` among fewer places, each moved on by those before it.
+    return [room[at + moved] for moved, at in enumerate(sorted(dice.sample(range(free), count)))]
 
 
 @torch.inference_mode()

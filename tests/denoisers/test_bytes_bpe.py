@@ -14,7 +14,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 from playground.denoisers.base import DenoiserError, TokenText
 from playground.denoisers.bytes_bpe import ChatMLTokens
 from playground.denoisers.pocket import END_ID, MASK_ID
-from tests.denoisers.conftest import ASSETS, Reference
+from tests.reference import ASSETS, Reference
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<empty_output>", "<repo_name>", "<jupyter_code>"]
 LAST_SPECIAL = 16

@@ -21,7 +21,7 @@ from playground.denoisers.catalogue import CATALOGUE
 from playground.denoisers.catalogue import POCKET_CHECKPOINT as CHECKPOINT
 from playground.denoisers.catalogue import POCKET_FILES as FILES
 from playground.denoisers.pocket import MASK_ID, PocketContext, PocketDenoiser
-from tests.denoisers.conftest import ASSETS, Reference
+from tests.reference import ASSETS, Reference
 
 LENGTH = 9
 ROUNDING = 5e-4

@@ -11,7 +11,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from playground.training.config import Recipe
-from tests.denoisers.conftest import ASSETS
+from tests.reference import ASSETS
 
 TINY: dict[str, Any] = {
     "vocab_size": 49_152,

@@ -18,7 +18,7 @@ from playground.training.data import Example
 from playground.training.making import denoiser_of
 from playground.training.network import GatedDenoiser
 from playground.training.patterns import holes_batch
-from tests.denoisers.conftest import ASSETS
+from tests.reference import ASSETS
 
 CPU = torch.device("cpu")
 HOLES = [[4, 5, 6, 7], [0, 3, 4], [1], [0, 1, 2, 3, 4, 5, 6, 7]]
