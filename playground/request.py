@@ -203,6 +203,8 @@ def _sentence(error: ValidationError, limits: Limits) -> str:
         sentence = _too_long(len(str(sent)), limits)
     elif where == "prompt" and kind == "value_error":
         sentence = f"The prompt {context['error']}."
+    elif kind in ("string_type", "bytes_type"):
+        sentence = f"{name} must be text; {_quoted(sent)} was sent."
     elif kind == "missing":
         sentence = f"{name} is missing; add it to the request."
     elif choices := _choices(where):

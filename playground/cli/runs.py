@@ -64,12 +64,13 @@ def _body(row: RunRow) -> dict[str, object]:
 
 
 def _table(rows: list[RunRow]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, expand=True)
+    # Narrow margins: in 80 columns prompt and text would otherwise have a word each.
+    table = Table(box=box.SIMPLE_HEAD, expand=True, pad_edge=False, padding=(0, 1, 0, 0), collapse_padding=True)
     table.add_column("When", no_wrap=True)
     table.add_column("Result", no_wrap=True)
     for heading in ("Tokens", "Forwards", "Seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("Prompt", ratio=2, overflow="ellipsis", no_wrap=True)
+    table.add_column("Prompt", ratio=2, min_width=12, overflow="ellipsis", no_wrap=True)
     table.add_column("Text", ratio=3, overflow="ellipsis", no_wrap=True)
     for row in rows:
         table.add_row(

@@ -40,6 +40,7 @@ class DenoisingPipeline:
     ) -> None:
         self.model = model
         self._owned = engine is None
+        self._closed = False
         self._engine = engine or Engine(settings)
         status = self._engine.ready(model)
         if status.state is ModelState.FAILED:
@@ -76,6 +77,8 @@ class DenoisingPipeline:
         return _Frames(self._submit(prompt, target_length, knobs))
 
     def _submit(self, prompt: str, target_length: int | None, knobs: dict[str, Any]) -> Run:
+        if self._closed:
+            raise PipelineError("This pipeline is closed; make another one.")
         values = {"prompt": prompt, "model": self.model, **knobs}
         if target_length is not None:
             if "length" in knobs:
@@ -84,8 +87,9 @@ class DenoisingPipeline:
         return self._engine.submit(parse_request(values, self._engine.settings.limits))
 
     def close(self) -> None:
-        """Free the model."""
+        """Free the model; runs under way end with their text so far."""
         if self._owned:
+            self._closed = True
             self._engine.close()
 
     def __enter__(self) -> DenoisingPipeline:

@@ -115,6 +115,8 @@ def test_a_pipeline_frees_the_engine_it_made_and_no_other(monkeypatch: pytest.Mo
         assert len(pipeline.generate("a", **SMALL)) == 5
     with pytest.raises(RequestError, match="shutting down"):
         made[0].warm("pocket")
+    with pytest.raises(PipelineError, match="closed"):
+        pipeline.generate("a", **SMALL)
 
 
 def workers() -> list[threading.Thread]:
