@@ -91,7 +91,7 @@ class AdaptSettings(_Part):
     clip: float = Field(1.0, gt=0)
     past_end: Share = Field(0.1, description="Loss weight of positions behind the end of the text.")
     distill: Share = Field(0.0, description="Share of the loss that is KL to the base's own distribution.")
-    save_every: int = Field(100, ge=1)
+    save_every: int = Field(25, ge=1)
     validate_every: int = Field(100, ge=1)
     start_from: Path | None = Field(None, description="Folder of an adapter to go on from.")
     seed: int = 0

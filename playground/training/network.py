@@ -23,6 +23,7 @@ from transformers import DynamicCache, LlamaForCausalLM
 
 from playground.training.base import MASK_ID
 from playground.training.config import DesignSettings
+from playground.training.head import head_loss
 from playground.training.patterns import Batch
 
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -30,15 +31,16 @@ TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Logits of the masks that carry loss, `[N, vocabulary]` in float32, and where they stand in the batch.
+    """What became of the N masks that carry loss; `index` is (example, canvas row), each `[N]`.
 
-    `index` is (example, canvas row), each `[N]`; `teacher` holds the base's own logits for the rows of `taught` `[T]`.
+    `losses` `[N]`: cross-entropy in nats; `right` `[N]`: whether the best token is the target; `divergence`: mean
+    KL(base || denoiser) in nats over the masks whose text on the left the base has read in full, if asked for.
     """
 
-    logits: Tensor
+    losses: Tensor
+    right: Tensor
     index: tuple[Tensor, Tensor]
-    teacher: Tensor
-    taught: Tensor
+    divergence: Tensor | None = None
 
 
 class GatedDenoiser(nn.Module):
@@ -74,20 +76,27 @@ class GatedDenoiser(nn.Module):
             self.gate_weight.requires_grad_(False)
 
     def forward(self, batch: Batch, teach: bool = False) -> Scores:
-        """Both passes and the head; see the module."""
-        with torch.no_grad(), self.peft.disable_adapter():
-            observed, cache = self._observed(batch)
-        hidden = self._canvas(batch, cache)
-        index = tuple((batch.targets >= 0).nonzero(as_tuple=True))
-        rows, places = hidden[index], (index[0], index[1])
-        logits = self.llama.lm_head(rows).float()
-        if self.design.prior != "none":
-            logits = self._joined(logits, rows, observed, batch, places)
-        wanted = batch.teacher_rows[index]
-        taught = (wanted >= 0).nonzero()[:, 0] if teach else wanted.new_zeros(0)
-        with torch.no_grad():
-            teacher = self.llama.lm_head(observed[index[0][taught], wanted[taught]]).float()
-        return Scores(logits, places, teacher, taught)
+        """Both passes, the head and the loss; see the module."""
+        rows, observed, index = self._rows(batch)
+        targets, before = batch.targets[index], batch.prior_rows[index]
+        joined = (before >= 0) & (self.design.prior != "none")
+        losses = rows.new_empty(len(targets), dtype=torch.float32)
+        right = torch.empty_like(joined)
+        near, far = joined.nonzero()[:, 0], (~joined).nonzero()[:, 0]
+        some, hits = head_loss(rows[far], self.llama.lm_head.weight, targets[far])
+        losses, right = losses.index_copy(0, far, some), right.index_copy(0, far, hits)
+        if near.numel():
+            logits = self._joined(rows[near], observed[index[0][near], before[near]])
+            some = functional.cross_entropy(logits, targets[near], reduction="none")
+            losses = losses.index_copy(0, near, some)
+            right = right.index_copy(0, near, logits.argmax(-1) == targets[near])
+        divergence = self._divergence(rows, observed, index, batch) if teach else None
+        return Scores(losses, right, index, divergence)
+
+    def logits(self, batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Logits of the masks that carry loss, `[N, vocabulary]` float32, and their index."""
+        rows, observed, index = self._rows(batch)
+        return self._logits(rows, observed, index, batch), index
 
     def trained(self) -> dict[str, nn.Parameter]:
         """Parameters that learn, by name."""
@@ -126,15 +135,36 @@ class GatedDenoiser(nn.Module):
         normed: Tensor = model.norm(rows)
         return normed
 
-    def _joined(
-        self, logits: Tensor, rows: Tensor, observed: Tensor, batch: Batch, index: tuple[Tensor, Tensor]
-    ) -> Tensor:
-        """`log_softmax(base row i-1) + gate * logits` where that row is there."""
-        before = batch.prior_rows[index]
-        have = (before >= 0).nonzero()[:, 0]
-        if have.numel() == 0:
-            return logits
+    def _rows(self, batch: Batch) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """Hidden states of the masks `[N, width]` and of all observed rows `[B, P, width]`, and the masks' index."""
+        with torch.no_grad(), self.peft.disable_adapter():
+            observed, cache = self._observed(batch)
+        examples, places = (batch.targets >= 0).nonzero(as_tuple=True)
+        return self._canvas(batch, cache)[examples, places], observed, (examples, places)
+
+    def _joined(self, rows: Tensor, before: Tensor) -> Tensor:
+        """`log_softmax(base row i-1) + gate * logits`, both `[n, width]` in, `[n, vocabulary]` out."""
         with torch.no_grad():
-            prior = functional.log_softmax(self.llama.lm_head(observed[index[0][have], before[have]]).float(), -1)
-        gate = self.gate_bias.float() + rows[have].float() @ self.gate_weight.float()
-        return logits.index_copy(0, have, prior + gate[:, None] * logits[have])
+            prior = functional.log_softmax(self.llama.lm_head(before).float(), -1)
+        gate = self.gate_bias.float() + rows.float() @ self.gate_weight.float()
+        joined: Tensor = prior + gate[:, None] * self.llama.lm_head(rows).float()
+        return joined
+
+    def _logits(self, rows: Tensor, observed: Tensor, index: tuple[Tensor, Tensor], batch: Batch) -> Tensor:
+        logits: Tensor = self.llama.lm_head(rows).float()
+        before = batch.prior_rows[index]
+        near = (before >= 0).nonzero()[:, 0]
+        if self.design.prior == "none" or near.numel() == 0:
+            return logits
+        return logits.index_copy(0, near, self._joined(rows[near], observed[index[0][near], before[near]]))
+
+    def _divergence(self, rows: Tensor, observed: Tensor, index: tuple[Tensor, Tensor], batch: Batch) -> Tensor | None:
+        wanted = batch.teacher_rows[index]
+        taught = (wanted >= 0).nonzero()[:, 0]
+        if taught.numel() == 0:
+            return None
+        with torch.no_grad():
+            teacher = self.llama.lm_head(observed[index[0][taught], wanted[taught]]).float().log_softmax(-1)
+        given = self._logits(rows, observed, index, batch)[taught].log_softmax(-1)
+        divergence: Tensor = functional.kl_div(given, teacher, log_target=True, reduction="batchmean")
+        return divergence

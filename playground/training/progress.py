@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from playground.training.adapt import curve
+from playground.training.checkpoint import curve
 from playground.training.data import read_lines
 from playground.training.patterns import PATTERNS
 

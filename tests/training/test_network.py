@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -11,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from playground.denoisers.base import Job
 from playground.denoisers.catalogue import POCKET_FILES
 from playground.denoisers.pocket import MASK_ID, PocketDenoiser
-from playground.training.adapt import read_adapter, write_adapter
 from playground.training.base import load_base
+from playground.training.checkpoint import read_adapter, write_adapter
 from playground.training.config import DesignSettings, Recipe
 from playground.training.data import Example
 from playground.training.making import denoiser_of
@@ -54,11 +55,11 @@ def test_training_and_app_give_the_same_logits(
     app = PocketDenoiser(tmp_path, CPU)
     with torch.no_grad():
         real.gate_weight.copy_(vector)
-        scores = real(holes_batch(some, HOLES, real.design))
+        logits, index = real.logits(holes_batch(some, HOLES, real.design))
     for b, (example, holes) in enumerate(zip(some, HOLES, strict=True)):
         canvas = [MASK_ID if at in holes else token for at, token in enumerate(example.answer)]
         (expected,) = app.logits([Job(app.prepare(example.prompt, 8), canvas, holes)])
-        found = scores.logits[scores.index[0] == b]
+        found = logits[index[0] == b]
         torch.testing.assert_close(found, expected, rtol=0, atol=2e-3)
         assert torch.equal(found.argmax(-1), expected.argmax(-1))
 
@@ -74,11 +75,39 @@ def test_a_fresh_adapter_changes_nothing_of_the_base(recipe: Recipe) -> None:
             if parameter.ndim == 2:
                 parameter.add_(0.1 * torch.randn_like(parameter))
         network.gate_bias.zero_()
-        scores = network(batch, teach=True)
+        logits, _ = network.logits(batch)
         plain = base(torch.tensor([[20, 21, 22, 30, 31]])).logits[0, -1]
-    torch.testing.assert_close(scores.logits[0], plain.log_softmax(-1), rtol=0, atol=1e-4)
-    torch.testing.assert_close(scores.teacher[0], plain, rtol=0, atol=1e-4)
-    assert scores.taught.tolist() == [0]
+        divergence = network(batch, teach=True).divergence
+    torch.testing.assert_close(logits[0], plain.log_softmax(-1), rtol=0, atol=1e-4)
+    assert divergence is not None
+    assert float(divergence) == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize("prior", ["none", "scalar", "row"])
+def test_the_loss_in_pieces_is_the_loss_of_the_logits(
+    recipe: Recipe, prior: Literal["none", "scalar", "row"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Losses, hits and gradients, however the rows are cut."""
+    monkeypatch.setattr("playground.training.head.ROWS", 2)
+    design = DesignSettings(rank=2, prior=prior)
+    network = denoiser_of(recipe.model_copy(update={"design": design}))
+    batch = holes_batch([Example((20, 21), (30, 31, 32, 33, 34))] * 2, [[0, 1, 3], [2, 3]], design)
+    with torch.no_grad():
+        for parameter in network.trained().values():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    weights = torch.tensor([1.0, 0.5, 2.0, 0.1, 3.0])
+    logits, index = network.logits(batch)
+    targets = batch.targets[index]
+    expected = torch.nn.functional.cross_entropy(logits, targets, reduction="none")
+    (expected * weights).sum().backward()
+    wanted = {name: p.grad.clone() for name, p in network.trained().items() if p.grad is not None}
+    network.zero_grad()
+    scores = network(batch)
+    torch.testing.assert_close(scores.losses, expected, rtol=1e-4, atol=1e-4)
+    assert torch.equal(scores.right, logits.argmax(-1) == targets)
+    (scores.losses * weights).sum().backward()
+    for name, gradient in wanted.items():
+        torch.testing.assert_close(network.trained()[name].grad, gradient, rtol=1e-3, atol=1e-4, msg=name)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +130,8 @@ def test_every_design_learns_what_it_says(recipe: Recipe, design: DesignSettings
             if "lora_B" in name:
                 parameter.normal_(std=0.1)
     scores = network(batch)
-    assert scores.logits.shape == (5, 49_152)
-    torch.nn.functional.cross_entropy(scores.logits, batch.targets[scores.index]).backward()
+    assert scores.losses.shape == (5,)
+    scores.losses.mean().backward()
     reached = {name for name, p in network.named_parameters() if p.grad is not None and bool(p.grad.any())}
     assert all("lora" in name or name in ("mask_embedding", "gate_bias", "gate_weight") for name in reached)
     assert ("gate_bias" in reached) == (design.prior != "none")
