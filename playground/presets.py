@@ -1,7 +1,7 @@
 """Named settings that teach: what each is for, in one sentence, and the knobs it turns.
 
-The values follow from measurements on the embedded model (docs/pocket.md): it reads well while it commits what it is
-sure of and otherwise goes from left to right, and falls apart when it must commit several positions at once.
+The values follow from measurements on the embedded model (docs/pocket.md): it falls apart when it must commit several
+positions at once for good, and reads well when what it drafts is checked from left to right and taken back where wrong.
 """
 
 from __future__ import annotations
@@ -29,39 +29,52 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
         "fast": _preset(
             "Fast",
-            "A short canvas; commits every guess the model gives at least even odds. Fewer forwards, rougher text.",
+            "A short canvas, three drafts a forward; only what reads plainly wrong is taken back. Watch words change.",
             length=32,
-            steps=32,
+            steps=11,
             block=16,
-            schedule="threshold",
+            schedule="even",
             confidence="leftmost",
-            threshold=0.5,
-            correction="none",
-            acceptance=0.3,
+            threshold=0.7,
+            correction="causal",
+            acceptance=0.1,
             temperature=0.0,
         ),
         "balanced": _preset(
             "Balanced",
-            "Commits each guess above 0.7 wherever it stands, else the leftmost. Reads well on the embedded model.",
+            "Drafts all guesses above 0.2, then reads them from left to right and takes back what does not fit.",
+            length=64,
+            steps=64,
+            block=16,
+            schedule="threshold",
+            confidence="leftmost",
+            threshold=0.2,
+            correction="causal",
+            acceptance=0.1,
+            temperature=0.0,
+        ),
+        "careful": _preset(
+            "Careful",
+            "The same, but a draft stays only if it is nearly the likeliest: about as fluent as this model gets.",
+            length=64,
+            steps=64,
+            block=16,
+            schedule="threshold",
+            confidence="leftmost",
+            threshold=0.3,
+            correction="causal",
+            acceptance=0.3,
+            temperature=0.0,
+        ),
+        "threshold": _preset(
+            "No correction",
+            "Commits each guess above 0.7 wherever it stands, else the leftmost; what is committed stays.",
             length=64,
             steps=64,
             block=16,
             schedule="threshold",
             confidence="leftmost",
             threshold=0.7,
-            correction="none",
-            acceptance=0.3,
-            temperature=0.0,
-        ),
-        "careful": _preset(
-            "Careful",
-            "Commits several at once only when the model is nearly certain. As fluent as this model gets.",
-            length=64,
-            steps=64,
-            block=8,
-            schedule="threshold",
-            confidence="leftmost",
-            threshold=0.9,
             correction="none",
             acceptance=0.3,
             temperature=0.0,

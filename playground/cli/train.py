@@ -95,7 +95,7 @@ def adapt(
 
 
 @train.command()
-def evaluate(
+def evaluate(  # noqa: PLR0917  (typer passes options by name)
     run: Folder = RUN,
     weights: Annotated[
         Path | None,
@@ -109,6 +109,10 @@ def evaluate(
     only: Annotated[
         str, typer.Option("--only", metavar="PARTS", help="decoding, masks or infill, parted by commas.")
     ] = "decoding,masks,infill",
+    lengths: Annotated[str, typer.Option("--lengths", metavar="TOKENS", help="Canvases of the decodings.")] = "48,64",
+    paces: Annotated[
+        str, typer.Option("--paces", metavar="TOKENS", help="Tokens that the decodings commit in a forward.")
+    ] = "1,2,4,8",
 ) -> None:
     """Measure packaged weights on prompts and texts that no training saw."""
     parts = [part.strip() for part in only.split(",") if part.strip()]
@@ -123,7 +127,15 @@ def evaluate(
 
         made = run / "pocket"
         folder = weights or (made if made.is_dir() else ROOT / "assets" / "pocket")
-        body = measure(shipped_denoiser(folder), run / "evaluation.json", prompts=prompts, parts=parts, tell=say)
+        body = measure(
+            shipped_denoiser(folder),
+            run / "evaluation.json",
+            prompts=prompts,
+            parts=parts,
+            lengths=_numbers("--lengths", lengths),
+            paces=_numbers("--paces", paces),
+            tell=say,
+        )
         put(f"{decoding_table(body)}\n{run / 'evaluation.json'}\n")
 
 
@@ -145,6 +157,16 @@ def package(
         for path in put_together(run, settings.base.folder, folder):
             put(f"{path}\n")
         put(f"Run the app on it: UNMASK_POCKET={folder} python app.py\n")
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1:
+        raise BadRequest(f"{option} takes whole numbers from 1, parted by commas; {text[:60]!r} was given.")
+    return numbers
 
 
 def _recipe(path: Path | None, changes: list[str] | None) -> Recipe:

@@ -64,6 +64,7 @@ def _training(run: Path) -> str:
         f"{last['step']:,} steps, {last['masks']:,} masked tokens, {hours:.1f} hours; "
         f"rank {settings['design']['rank']}, "
         f"batches of {settings['adapt']['batch']}, learning rate {settings['adapt']['learning_rate']:g}."
+        + (" It went on from an earlier adapter of the same design." if settings["adapt"]["start_from"] else "")
     )
 
 
