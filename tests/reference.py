@@ -37,6 +37,7 @@ class Reference:
     merged: Any
     mask_embedding: Tensor
     gate: float
+    gate_weight: Tensor
 
     @torch.inference_mode()
     def logits(self, prompt: Sequence[int], canvas: Sequence[int], wanted: Sequence[int]) -> Tensor:
@@ -44,7 +45,8 @@ class Reference:
 
         Observed tokens first: the base reads prompt and committed tokens, causally, each at its own position. Then
         the masks: base + adapter, all observed tokens and the masks before them in sight. Where the token before a
-        mask is observed, log_softmax(base row before) + gate * (mask row).
+        mask is observed, log_softmax(base row before) + g * (mask row), where g = gate + gate_weight . (its last
+        hidden state).
         """
         places = list(range(len(prompt)))
         observed = list(prompt)
@@ -67,13 +69,15 @@ class Reference:
             attention_mask=seen[None, None],
             cache=read.past_key_values,
             use_cache=True,
+            output_hidden_states=True,
         )
         rows = []
         for at in wanted:
             row = answered.logits[0, masks.index(at)]
             before = len(prompt) + at - 1
             if before in places:
-                row = torch.log_softmax(read.logits[0, places.index(before)], -1) + self.gate * row
+                gate = self.gate + answered.hidden_states[-1][0, masks.index(at)] @ self.gate_weight
+                row = torch.log_softmax(read.logits[0, places.index(before)], -1) + gate * row
             rows.append(row)
         return torch.stack(rows)
 
@@ -96,4 +100,6 @@ def reference(reader: gguf.GGUFReader, tmp_path_factory: pytest.TempPathFactory)
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
         merged = PeftModel.from_pretrained(deepcopy(base), ASSETS).merge_and_unload().eval()
     mask = load_file(ASSETS / "mask.safetensors")
-    return Reference(tokenizer, base.eval(), merged, mask["mask_embedding"].float(), float(mask["prior_gate"]))
+    weight = mask["gate_weight"].float()
+    embedding, gate = mask["mask_embedding"].float(), float(mask["prior_gate"])
+    return Reference(tokenizer, base.eval(), merged, embedding, gate, weight)

@@ -75,7 +75,7 @@ def test_options_of_generate_stand_in_panels() -> None:
     shown = call("generate", "--help").stdout
     at = [shown.index(f"─ {panel} ") for panel in ("Canvas", "Order", "Sampling", "Ending", "Output")]
     assert at == sorted(at)
-    assert "[default: 0.7]" in shown
+    assert "[default: 0.2]" in shown
     assert "Exit codes" in shown
 
 

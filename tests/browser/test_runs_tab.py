@@ -7,7 +7,9 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from playground.presets import PRESETS
 from playground.trace import Trace
+from playground.ui.knobs import SCHEDULES
 from tests.browser.conftest import Visitor
 from tests.browser.launching import App
 from tests.browser.visiting import Visit
@@ -48,8 +50,9 @@ def test_a_run_is_found_opened_and_restored(app: App, visit: Visitor) -> None:
     expect(page.prompt).to_have_value("Invent a name for a ferry.")
     expect(page.number("length")).to_have_value("12")
     expect(page.number("temperature")).to_have_value("1")
-    expect(page.number("threshold")).to_have_value("0.5")
-    expect(page.page.locator("#schedule input")).to_have_value("Threshold: all that are sure enough")
+    expect(page.number("acceptance")).to_have_value(f"{PRESETS['fast'].values['acceptance']:g}")
+    titles = {name: title for title, name in SCHEDULES}
+    expect(page.page.locator("#schedule input")).to_have_value(titles[PRESETS["fast"].values["schedule"]])
     expect(page.seed).to_have_value(str(trace.header.seed))
     expect(page.lock).to_be_checked()
 
