@@ -140,6 +140,40 @@ def evaluate(  # noqa: PLR0917  (typer passes options by name)
 
 
 @train.command()
+def compare(
+    run: Folder = RUN,
+    recipe: RecipeFile = None,
+    changes: Changes = None,
+    arms: Annotated[
+        Path | None,
+        typer.Option(
+            "--arms", metavar="FILE", help="The designs as TOML. [dim]\\[default: those of docs/pocket.md][/dim]"
+        ),
+    ] = None,
+    only: Annotated[str | None, typer.Option("--only", metavar="ARMS", help="Some of them, parted by commas.")] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, metavar="NUMBER", help="Processor time for each arm.")
+    ] = 600,
+) -> None:
+    """Train designs on equal compute, and measure them alike."""
+    with _explained():
+        from playground.training.compare import DEFAULT_ARMS, comparison_table, read_arms
+        from playground.training.compare import compare as beside_each_other
+        from playground.training.config import DEFAULT_RECIPE
+
+        chosen = read_arms(arms or DEFAULT_ARMS)
+        if only is not None:
+            names = [name.strip() for name in only.split(",")]
+            if unknown := next((name for name in names if name not in chosen), None):
+                raise BadRequest(f"There is no arm called {unknown[:60]!r}; choose from {', '.join(chosen)}.")
+            chosen = {name: chosen[name] for name in names}
+        found = beside_each_other(
+            run, recipe or DEFAULT_RECIPE, chosen, seconds, changes=_changes(changes), tell=say
+        )
+        put(f"{comparison_table(found)}\n{run / 'comparison.json'}\n")
+
+
+@train.command()
 def package(
     run: Folder = RUN,
     recipe: RecipeFile = None,
@@ -172,7 +206,11 @@ def _numbers(option: str, text: str) -> list[int]:
 def _recipe(path: Path | None, changes: list[str] | None) -> Recipe:
     from playground.training.config import DEFAULT_RECIPE, load_recipe
 
-    return load_recipe(path or DEFAULT_RECIPE, dict(_change(text) for text in changes or []))
+    return load_recipe(path or DEFAULT_RECIPE, _changes(changes))
+
+
+def _changes(texts: list[str] | None) -> dict[str, Any]:
+    return dict(_change(text) for text in texts or [])
 
 
 def _change(text: str) -> tuple[str, Any]:

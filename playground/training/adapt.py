@@ -143,9 +143,10 @@ def adapt(
     network: GatedDenoiser,
     *,
     seconds: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> int:
-    """Train until the recipe's last step, or for about `seconds`; gives the step reached.
+    """Train until the recipe's last step, or for about `seconds` of the clock; gives the step reached.
 
     Raises:
         ConfigError: the folder holds a run of another recipe, or the loss is no number.
@@ -159,9 +160,9 @@ def adapt(
     masters = Masters(network.trained(), settings)
     step, masks = restore(folder, masters)
     device = network.mask_embedding.device
-    began = time.monotonic()
+    began = clock()
     with (folder / "log.jsonl").open("a", encoding="utf-8") as log:
-        while step < settings.steps and time.monotonic() - began < seconds:
+        while step < settings.steps and clock() - began < seconds:
             tick = time.monotonic()
             pattern, batch = batch_at(step, training, recipe)
             loss = loss_of(network, batch.to(device), settings)

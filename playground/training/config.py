@@ -7,6 +7,7 @@ any of it is done.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -47,6 +48,10 @@ class DataSettings(_Part):
     distinct_trigrams: Share = Field(0.8, description="Least share of distinct trigrams in an answer.")
     batch: int = Field(128, ge=1, le=4096, description="Answers decoded at once.")
     validation: int = Field(512, ge=8, description="Answers kept out of training, to watch the loss.")
+    learn_from: Literal["all", "greedy", "sampled"] = Field(
+        "all", description="Which answers are trained on: all, or only those decoded in one way."
+    )
+    most: int | None = Field(None, ge=1, description="At most so many answers are trained on.")
     seed: int = 0
 
 
@@ -109,7 +114,7 @@ class Recipe(_Part):
     dtype: Literal["auto", "float32", "bfloat16"] = Field("auto", description="Of the products; masters are float32.")
 
 
-def load_recipe(path: Path, changes: dict[str, Any] | None = None) -> Recipe:
+def load_recipe(path: Path, changes: Mapping[str, Any] | None = None) -> Recipe:
     """Read a recipe; `changes` are dotted names with values that win over the file (`adapt.steps`).
 
     Raises:

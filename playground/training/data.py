@@ -164,14 +164,16 @@ def read_examples(folder: Path, base: Path, settings: DataSettings) -> tuple[lis
     tokens = load_tokens(base)
     if not (folder / ANSWERS).is_file():
         raise FileNotFoundError(folder / ANSWERS)
-    kept = [
-        Example(tuple(tokens.encode_prompt(line["prompt"])), tuple(line["ids"]))
-        for line in read_lines(folder / ANSWERS)
-        if not line["dropped"]
-    ]
+    kept = [line for line in read_lines(folder / ANSWERS) if not line["dropped"]]
     validation, training = kept[: settings.validation], kept[settings.validation :]
+    if settings.learn_from != "all":
+        training = [line for line in training if (line["temperature"] > 0) == (settings.learn_from == "sampled")]
     random.Random(f"order {settings.seed}").shuffle(training)
-    return training, validation
+    return _examples(training[: settings.most], tokens), _examples(validation, tokens)
+
+
+def _examples(lines: Sequence[dict[str, Any]], tokens: ChatMLTokens) -> list[Example]:
+    return [Example(tuple(tokens.encode_prompt(line["prompt"])), tuple(line["ids"])) for line in lines]
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -32,11 +32,16 @@ class Case:
     gaps: tuple[int, ...]
 
 
+def human_texts() -> list[str]:
+    """The texts of `infill.toml`."""
+    body = tomllib.loads(Path(__file__).with_name("infill.toml").read_text(encoding="utf-8"))
+    return [str(text) for text in body["texts"]]
+
+
 def cases(denoiser: PocketDenoiser, size: int, *, scattered: bool, each: int = 2) -> list[Case]:
     """`each` cases of every text: `size` tokens are taken out, never the first two."""
-    body = tomllib.loads(Path(__file__).with_name("infill.toml").read_text(encoding="utf-8"))
     found = []
-    for number, text in enumerate(body["texts"]):
+    for number, text in enumerate(human_texts()):
         ids = tuple(denoiser.tokens.encode(text))
         for turn in range(each):
             dice = random.Random(f"infill {number} {turn} {size} {scattered}")
