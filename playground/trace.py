@@ -27,7 +27,8 @@ class TraceError(ValueError):
 
 
 class Kind(StrEnum):
-    """What happened to a position. `FORCE` fills without asking the model (padding after the end)."""
+    """What happened to a position. `FORCE` fills without asking the model (padding after the end); `GIVEN` stood there
+    before the first forward."""
 
     COMMIT = "commit"
     EDIT = "edit"
@@ -36,6 +37,7 @@ class Kind(StrEnum):
     INSERT = "insert"
     DELETE = "delete"
     FORCE = "force"
+    GIVEN = "given"
 
 
 class Result(StrEnum):
@@ -113,7 +115,8 @@ class Header:
     """What was asked, of which model, on which machine; written before the first frame.
 
     `blocks` is the plan: (start, end, steps) for each block, half-open, in canvas positions. `stop_texts` are the
-    `stop_ids` in words, since a guess is known by its text alone.
+    `stop_ids` in words, since a guess is known by its text alone. `start` is what stood on the canvas before the first
+    frame, `pinned` the positions of it that never change. A branch names the run and the step it goes on from.
     """
 
     run_id: str
@@ -133,6 +136,10 @@ class Header:
     mode: str = "diffusion"
     note: str = ""
     stop_texts: tuple[str, ...] = ()
+    start: tuple[Change, ...] = ()
+    pinned: tuple[int, ...] = ()
+    parent_run_id: str | None = None
+    parent_step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,11 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the run ended and what it produced; `tokens` counts useful tokens (before the first stop id)."""
+    """How the run ended and what it produced; `tokens` counts useful tokens (before the first stop id).
+
+    `score` is the mean log probability, in nats a token, of the text from the first blank on as a left-to-right
+    reader of the same model sees it; None where that was not asked for or cannot be had.
+    """
 
     result: Result
     text: str
@@ -160,6 +171,7 @@ class Outcome:
     tokens: int
     forwards: int
     timings: Timings
+    score: float | None = None
 
 
 Event: TypeAlias = Header | Frame | Outcome
@@ -186,7 +198,7 @@ class Trace:
     outcome: Outcome | None = None
 
     def canvas_at(self, k: int) -> list[Cell]:
-        """The canvas after the first `k` frames; `canvas_at(0)` is all masks.
+        """The canvas after the first `k` frames; `canvas_at(0)` is all masks but for what the run started from.
 
         Raises:
             IndexError: k is negative or beyond the last frame.
@@ -194,6 +206,8 @@ class Trace:
         if not 0 <= k <= len(self.frames):
             raise IndexError(f"step {k} is outside 0 to {len(self.frames)}")
         cells = [Cell()] * self.header.length
+        for change in self.header.start:
+            cells[change.position] = _cell(change, 0)
         for frame in self.frames[:k]:
             apply(cells, frame)
         return cells
@@ -252,16 +266,23 @@ def apply(cells: list[Cell], frame: Frame) -> None:
         if change.kind is Kind.DELETE:
             del cells[at]
             continue
-        cell = Cell(change.token_id, change.text, change.raw, change.confidence, frame.step, change.kind)
+        cell = _cell(change, frame.step)
         if change.kind is Kind.INSERT:
             cells.insert(at, cell)
         else:
             cells[at] = cell
 
 
+def _cell(change: Change, step: int) -> Cell:
+    return Cell(change.token_id, change.text, change.raw, change.confidence, step, change.kind)
+
+
 def _check_positions(trace: Trace) -> None:
     """Refuse a trace that changes what is not on its canvas, so that every step of it can be rebuilt."""
     size = trace.header.length
+    given = [change.position for change in trace.header.start]
+    if not all(0 <= at < size for at in (*given, *trace.header.pinned)):
+        raise TraceError("This trace starts from what is outside its canvas; export the run again.")
     for frame in trace.frames:
         for change in frame.changes:
             size += change.kind is Kind.INSERT
@@ -284,6 +305,7 @@ def to_line(event: Event) -> str:
     """One event as one JSON line. Line and paragraph separators are escaped, so lines stay lines."""
     if isinstance(event, Header):
         body: dict[str, Any] = {"type": "header", "format": FORMAT, **asdict(event)}
+        body["start"] = [_change_body(change) for change in event.start]
     elif isinstance(event, Frame):
         body = _frame_body(event)
     else:
@@ -328,19 +350,21 @@ def _frame_body(frame: Frame) -> dict[str, Any]:
         "model_seconds": frame.model_seconds,
         "elapsed": frame.elapsed,
         "batch": frame.batch,
-        "changes": [
-            {
-                "position": c.position,
-                "kind": c.kind.value,
-                "token_id": c.token_id,
-                "text": c.text,
-                **({} if c.confidence is None else {"confidence": c.confidence}),
-                **({} if c.raw is None else {"raw": c.raw}),
-                **({"alternatives": [_candidate_body(a) for a in c.alternatives]} if c.alternatives else {}),
-            }
-            for c in frame.changes
-        ],
+        "changes": [_change_body(change) for change in frame.changes],
         "guesses": [[g.position, g.text, g.probability] for g in frame.guesses],
+    }
+
+
+def _change_body(change: Change) -> dict[str, Any]:
+    others = [_candidate_body(candidate) for candidate in change.alternatives]
+    return {
+        "position": change.position,
+        "kind": change.kind.value,
+        "token_id": change.token_id,
+        "text": change.text,
+        **({} if change.confidence is None else {"confidence": change.confidence}),
+        **({} if change.raw is None else {"raw": change.raw}),
+        **({"alternatives": others} if others else {}),
     }
 
 
@@ -357,10 +381,11 @@ def _header_from(body: dict[str, Any]) -> Header:
         raise TraceError(f"This trace has format {version}; this version reads up to {FORMAT}: update the app.")
     blocks = tuple((start, end, steps) for start, end, steps in body.pop("blocks"))
     stop_ids, stop_texts = tuple(body.pop("stop_ids")), tuple(body.pop("stop_texts", ()))
-    header = typed(Header(**body, blocks=blocks, stop_ids=stop_ids, stop_texts=stop_texts))
+    start, pinned = tuple(_change_from(c) for c in body.pop("start", ())), tuple(body.pop("pinned", ()))
+    header = typed(Header(**body, blocks=blocks, stop_ids=stop_ids, stop_texts=stop_texts, start=start, pinned=pinned))
     if not 0 <= header.length <= MAX_CANVAS:
         raise ValueError("no such canvas")
-    if any(type(number) is not int for number in (*header.stop_ids, *sum(blocks, ()))):
+    if any(type(number) is not int for number in (*header.stop_ids, *sum(blocks, ()), *header.pinned)):
         raise TypeError("not whole numbers")
     if not all(isinstance(text, str) for text in stop_texts):
         raise TypeError("not texts")
@@ -368,19 +393,20 @@ def _header_from(body: dict[str, Any]) -> Header:
 
 
 def _frame_from(body: dict[str, Any]) -> Frame:
-    changes = tuple(
-        typed(
-            Change(
-                position=c["position"],
-                kind=Kind(c["kind"]),
-                token_id=c["token_id"],
-                text=c["text"],
-                confidence=c.get("confidence"),
-                raw=c.get("raw"),
-                alternatives=tuple(typed(Candidate(*a)) for a in c.get("alternatives", ())),
-            )
-        )
-        for c in body.pop("changes")
-    )
+    changes = tuple(_change_from(c) for c in body.pop("changes"))
     guesses = tuple(typed(Guess(*g)) for g in body.pop("guesses"))
     return typed(Frame(changes=changes, guesses=guesses, **body))
+
+
+def _change_from(body: dict[str, Any]) -> Change:
+    return typed(
+        Change(
+            position=body["position"],
+            kind=Kind(body["kind"]),
+            token_id=body["token_id"],
+            text=body["text"],
+            confidence=body.get("confidence"),
+            raw=body.get("raw"),
+            alternatives=tuple(typed(Candidate(*a)) for a in body.get("alternatives", ())),
+        )
+    )

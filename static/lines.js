@@ -8,7 +8,7 @@
 /** Newest version of the format this reader knows. */
 export const FORMAT = 1;
 
-const KINDS = new Set(["commit", "edit", "remask", "renoise", "insert", "delete", "force"]);
+const KINDS = new Set(["commit", "edit", "remask", "renoise", "insert", "delete", "force", "given"]);
 const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
 
 /**
@@ -29,10 +29,12 @@ const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
  *   changes: Change[], guesses: { at: number, guess: Guess }[] }} Frame
  *
  * @typedef {{ type: "header", runId: string, modelName: string, device: string, prompt: string, length: number,
- *   blocks: number[][], stopIds: Set<number>, stopTexts: string[], mode: string, note: string }} Header
+ *   blocks: number[][], stopIds: Set<number>, stopTexts: string[], mode: string, note: string,
+ *   start: Change[], pinned: Set<number>, parentRunId: string | null, parentStep: number | null,
+ *   request: Record<string, any> }} Header
  *
  * @typedef {{ type: "outcome", result: string, text: string, message: string, tokens: number,
- *   forwards: number }} Outcome
+ *   forwards: number, score: number | null }} Outcome
  *
  * @typedef {Header | Frame | Outcome | { type: "problem", sentence: string }} Event
  */
@@ -126,6 +128,11 @@ function readHeader(body) {
     stopTexts: list(body.stop_texts ?? []).map(string),
     mode: string(body.mode ?? "diffusion"),
     note: string(body.note ?? ""),
+    start: list(body.start ?? []).map((change) => readChange(change, 0)),
+    pinned: new Set(list(body.pinned ?? []).map(whole)),
+    parentRunId: body.parent_run_id == null ? null : string(body.parent_run_id),
+    parentStep: body.parent_step == null ? null : whole(body.parent_step),
+    request: typeof body.request === "object" && body.request !== null ? body.request : {},
   };
 }
 
@@ -184,6 +191,7 @@ function readOutcome(body) {
     message: string(body.message),
     tokens: whole(body.tokens),
     forwards: whole(body.forwards),
+    score: numberOrNull(body.score),
   };
 }
 

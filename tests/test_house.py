@@ -19,6 +19,7 @@ FLOORS: dict[str, int] = {
     "infill": 2,
     "runlog": 2,
     "export": 2,
+    "infill": 2,
     "engine": 3,
     "charts": 3,
     "training": 3,
@@ -36,6 +37,7 @@ ROOM_OF: dict[str, str] = {
     "playground.typed": "core",
     "playground.settings": "core",
     "playground.presets": "core",
+    "playground.start": "core",
     "playground.__main__": "cli",
     "app": "app",
 }

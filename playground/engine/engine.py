@@ -123,7 +123,7 @@ class Engine:
                         f"You already have {self.settings.max_queue_per_visitor} runs waiting or active; "
                         "stop one or wait for it to end."
                     )
-                run = Run(request, seed=seed, visitor=visitor, place=worker.place)
+                run = Run(request, seed=seed, visitor=visitor, place=worker.place, wake=worker.wake)
                 if worker.submit(run):
                     return run
 
@@ -156,6 +156,7 @@ class Engine:
                     device_lock=self._device_lock,
                     max_active=self.settings.max_active,
                     max_seconds=self.settings.max_seconds,
+                    max_length=self.settings.limits["length"],
                     on_end=self._on_end,
                 )
             return worker
