@@ -19,7 +19,6 @@ FLOORS: dict[str, int] = {
     "infill": 2,
     "runlog": 2,
     "export": 2,
-    "infill": 2,
     "engine": 3,
     "charts": 3,
     "training": 3,

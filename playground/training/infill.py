@@ -130,8 +130,10 @@ def filled_left_to_right(denoiser: PocketDenoiser, some: Sequence[Case]) -> list
 
 
 def infill_figures(denoiser: PocketDenoiser, size: int, *, scattered: bool) -> dict[str, Figure]:
-    """Exact match (the whole case), tokens right, and the judge's perplexity of the completed texts: the denoiser, the base
-    from left to right, and the denoiser's candidates rescored by the base."""
+    """Exact match (the whole case), tokens right, and the judge's perplexity of the completed texts.
+
+    For the denoiser, for the base from left to right, and for the denoiser's candidates rescored by the base.
+    """
     some = cases(denoiser, size, scattered=scattered)
     figures: dict[str, Figure] = {}
     matches = {}
