@@ -12,8 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 
 import torch
 
@@ -23,6 +21,7 @@ from playground.denoisers.loading import describe_device
 from playground.engine.denoise import Lane, header_of
 from playground.engine.run import Run
 from playground.engine.start import check_fit, start_of
+from playground.engine.state import ModelState, ModelStatus
 from playground.request import RequestError
 from playground.sampling.commits import Step
 from playground.sampling.sampler import SamplerError
@@ -34,23 +33,6 @@ MAX_PAUSE = 600.0
 """Seconds after which a paused run ends by itself; its canvas holds memory that others may need."""
 PAUSED_TOO_LONG = "The run was paused for ten minutes and has been stopped; the text so far is kept."
 SHUT_DOWN = "The app was shut down; the text so far is kept."
-
-
-class ModelState(StrEnum):
-    """Where a model stands."""
-
-    LOADING = "loading"
-    READY = "ready"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStatus:
-    """A model's state, how long loading took (or has taken so far), and why it failed."""
-
-    state: ModelState
-    seconds: float
-    message: str = ""
 
 
 class Worker:

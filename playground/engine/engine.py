@@ -14,8 +14,9 @@ from collections.abc import Callable
 from playground.denoisers.base import Denoiser
 from playground.denoisers.catalogue import CATALOGUE
 from playground.denoisers.loading import load_denoiser
-from playground.engine.batching import ModelState, ModelStatus, Worker
+from playground.engine.batching import Worker
 from playground.engine.run import Run
+from playground.engine.state import ModelState, ModelStatus
 from playground.request import MAX_SEED, GenerationRequest, RequestError, check_limits
 from playground.settings import Settings, get_settings
 from playground.trace import Trace

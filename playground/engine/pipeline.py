@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import Any
 
 from playground.denoisers.base import Tokens
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
 from playground.engine.run import Run
+from playground.engine.state import ModelState
 from playground.request import RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Frame, Outcome, Result, Trace

@@ -10,9 +10,9 @@ import threading
 import time
 from collections.abc import Iterator
 
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
 from playground.engine.run import Run
+from playground.engine.state import ModelState
 from playground.trace import Event, Outcome, to_line
 from playground.ui.components import control_line, plain, turn_line
 

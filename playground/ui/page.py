@@ -14,8 +14,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from playground.api.health import health_route
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
+from playground.engine.state import ModelState
 from playground.labs import examples
 from playground.runlog.store import RunStore
 from playground.settings import ROOT, Settings

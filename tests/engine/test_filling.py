@@ -56,7 +56,9 @@ def test_blanks_anywhere(engine: Engine, text: str) -> None:
 
 
 def test_several_candidates_are_ranked_and_none_is_there_twice(engine: Engine) -> None:
-    filling = done(Filling(engine, parse("My favourite animal is a[[3]] that"), {"seed": 5, "correction": "none"}, keep=4))
+    filling = done(
+        Filling(engine, parse("My favourite animal is a[[3]] that"), {"seed": 5, "correction": "none"}, keep=4)
+    )
     texts = [found.text for found in filling.candidates]
     assert len(texts) == len(set(texts)) >= 2
     scores = [found.score for found in filling.candidates]
