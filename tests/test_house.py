@@ -37,6 +37,7 @@ ROOM_OF: dict[str, str] = {
     "playground.settings": "core",
     "playground.presets": "core",
     "playground.start": "core",
+    "playground.frames": "core",
     "playground.__main__": "cli",
     "app": "app",
 }
