@@ -61,11 +61,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The model's best token for a position that is still masked."""
+    """The model's best token for a position that is still masked; `alternatives`: the most probable, itself first."""
 
     position: int
     text: str
     probability: float
+    alternatives: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

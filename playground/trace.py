@@ -222,8 +222,13 @@ def _frame_body(frame: Frame) -> dict[str, Any]:
         "elapsed": frame.elapsed,
         "batch": frame.batch,
         "changes": [_change_body(change) for change in frame.changes],
-        "guesses": [[g.position, g.text, g.probability] for g in frame.guesses],
+        "guesses": [_guess_body(guess) for guess in frame.guesses],
     }
+
+
+def _guess_body(guess: Guess) -> list[Any]:
+    body: list[Any] = [guess.position, guess.text, guess.probability]
+    return [*body, [_candidate_body(c) for c in guess.alternatives]] if guess.alternatives else body
 
 
 def _change_body(change: Change) -> dict[str, Any]:
@@ -265,7 +270,10 @@ def _header_from(body: dict[str, Any]) -> Header:
 
 def _frame_from(body: dict[str, Any]) -> Frame:
     changes = tuple(_change_from(c) for c in body.pop("changes"))
-    guesses = tuple(typed(Guess(*g)) for g in body.pop("guesses"))
+    guesses = tuple(
+        typed(Guess(position, text, probability, tuple(typed(Candidate(*a)) for a in next(iter(others), ()))))
+        for position, text, probability, *others in body.pop("guesses")
+    )
     return typed(Frame(changes=changes, guesses=guesses, **body))
 
 

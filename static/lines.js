@@ -20,7 +20,7 @@ const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
  *   step: number, kind: string | null, alternatives: Candidate[] }} Cell
  *
  * The model's best token for a masked position.
- * @typedef {{ text: string, probability: number }} Guess
+ * @typedef {{ text: string, probability: number, alternatives: Candidate[] }} Guess  `alternatives`: best first, itself among them.
  *
  * @typedef {{ at: number, kind: string, cell: Cell }} Change
  *
@@ -149,9 +149,13 @@ function readFrame(body) {
     confidenceMean: numberOrNull(body.confidence_mean),
     modelSeconds: numberOrNull(body.model_seconds) ?? 0,
     changes: list(body.changes).map((change) => readChange(change, step)),
-    guesses: list(body.guesses).map(([at, text, probability]) => ({
+    guesses: list(body.guesses).map(([at, text, probability, others]) => ({
       at: whole(at),
-      guess: { text: string(text), probability: numberOrNull(probability) ?? 0 },
+      guess: {
+        text: string(text),
+        probability: numberOrNull(probability) ?? 0,
+        alternatives: list(others ?? []).map(readCandidate),
+      },
     })),
   };
 }

@@ -191,6 +191,7 @@ export class Trace {
     this.stopTexts = new Set(header.stopTexts);
     this.#newestLength = header.length;
     for (const { cell } of header.start) this.#countLetters(cell.text);
+    if (header.pinned.size > 0) this.kinds.add("given");
     this.#canvas = startCanvas(header);
     this.#checkpoints = [copy(this.#canvas)];
   }

@@ -46,9 +46,20 @@ const EMPTY_TOKEN = Object.freeze([{ kind: "chip", text: "∅" }]);
  * @returns {View[]}
  */
 export function viewsOf(trace, k) {
-  const canvas = trace.canvasAt(k);
-  const stopIds = trace.header?.stopIds ?? new Set();
   const step = k > 0 ? trace.frames[k - 1].step : -1;
+  return viewsOfCanvas(trace.canvasAt(k), trace, step, trace.header?.pinned);
+}
+
+/**
+ * The look of every position of a canvas, of a step or being edited.
+ * @param {Canvas} canvas
+ * @param {Trace} trace
+ * @param {number} step  What was changed in it is shown as fresh.
+ * @param {Set<number>} [pinned]
+ * @returns {View[]}
+ */
+export function viewsOfCanvas(canvas, trace, step, pinned = new Set()) {
+  const stopIds = trace.header?.stopIds ?? new Set();
   const joined = joinRuns(canvas.cells, stopIds);
   const views = Array(canvas.cells.length);
   let ended = false;
@@ -61,6 +72,7 @@ export function viewsOf(trace, k) {
       views[at] = tokenView(cell, joined.get(at), { step, stops, ended });
       ended ||= stops;
     }
+    if (pinned.has(at)) views[at] = { ...views[at], look: `${views[at].look} pinned` };
   }
   return views;
 }
@@ -240,8 +252,8 @@ export function figuresAt(trace, k) {
   };
 }
 
-/** @param {import("./lines.js").Header | null} header */
-function masksAtStart(header) {
+/** Masks before the first frame. @param {import("./lines.js").Header | null} header */
+export function masksAtStart(header) {
   return header ? header.length - header.start.length : 0;
 }
 

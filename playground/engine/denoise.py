@@ -196,19 +196,14 @@ class Lane:
 
     def _commit(self, commit: Commit, kind: Kind) -> Change:
         token = self._tokens.token(commit.token_id)
-        others = []
-        for token_id, probability in commit.alternatives:
-            other = self._tokens.token(token_id)
-            others.append(Candidate(token_id, other.text, round(probability, 4), other.raw))
-        return Change(
-            commit.position,
-            kind,
-            commit.token_id,
-            token.text,
-            round(commit.confidence, 4),
-            token.raw,
-            tuple(others),
-        )
+        others = self._candidates(commit)
+        confidence = round(commit.confidence, 4)
+        return Change(commit.position, kind, commit.token_id, token.text, confidence, token.raw, others)
+
+    def _candidates(self, commit: Commit) -> tuple[Candidate, ...]:
+        """What else could stand there, for people."""
+        texts = [(token_id, self._tokens.token(token_id), share) for token_id, share in commit.alternatives]
+        return tuple(Candidate(token_id, text.text, round(share, 4), text.raw) for token_id, text, share in texts)
 
     def _forced(self, position: int, token_id: int) -> Change:
         token = self._tokens.token(token_id)
@@ -218,12 +213,13 @@ class Lane:
         changed = []
         for position in step.remasked:
             self._guesses.pop(position, None)
-        for position, token_id, probability in step.guesses:
-            before, sure = self._guesses.get(position, (-1, 0.0))
-            if before == token_id and abs(sure - probability) < GUESS_CHANGE:
+        for guess in step.guesses:
+            before, sure = self._guesses.get(guess.position, (-1, 0.0))
+            if before == guess.token_id and abs(sure - guess.confidence) < GUESS_CHANGE:
                 continue
-            self._guesses[position] = (token_id, probability)
-            changed.append(Guess(position, self._tokens.token(token_id).text, round(probability, 4)))
+            self._guesses[guess.position] = (guess.token_id, guess.confidence)
+            text = self._tokens.token(guess.token_id).text
+            changed.append(Guess(guess.position, text, round(guess.confidence, 4), self._candidates(guess)))
         return tuple(changed)
 
 

@@ -97,6 +97,11 @@ class Filling:
         yield from self._try([(self.lengths, turn) for turn in range(self._keep)], doing)
 
     @property
+    def template(self) -> Template:
+        """Text and blanks."""
+        return self._template
+
+    @property
     def best(self) -> Filled:
         """The best try with the lengths that were found."""
         return self.candidates[0]

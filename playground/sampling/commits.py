@@ -24,7 +24,7 @@ class Step:
     block: int
     commits: tuple[Commit, ...]
     forced: tuple[tuple[int, int], ...]
-    guesses: tuple[tuple[int, int, float], ...]
+    guesses: tuple[Commit, ...]
     masks_left: int
     edits: tuple[Commit, ...] = ()
     remasked: tuple[int, ...] = ()

@@ -192,7 +192,7 @@ class Sampler:
 
     def _commit(
         self, logits: Tensor, probabilities: Tensor, positions: Sequence[int]
-    ) -> tuple[tuple[Commit, ...], tuple[tuple[int, int, float], ...]]:
+    ) -> tuple[tuple[Commit, ...], tuple[Commit, ...]]:
         """What to commit, and the best guesses for the rest."""
         if not positions:
             return (), ()
@@ -275,15 +275,10 @@ class Sampler:
             commits.append(Commit(positions[row], token, p, others))
         return tuple(commits)
 
-    def _guesses(
-        self, left: Tensor, probabilities: Tensor, positions: Sequence[int]
-    ) -> tuple[tuple[int, int, float], ...]:
-        rows = left.nonzero()[:, 0]
-        if rows.numel() == 0:
-            return ()
-        best = probabilities.max(-1)
-        values, tokens = best.values[rows].tolist(), best.indices[rows].tolist()
-        return tuple((positions[row], token, p) for row, token, p in zip(rows.tolist(), tokens, values, strict=True))
+    @staticmethod
+    def _guesses(left: Tensor, probabilities: Tensor, positions: Sequence[int]) -> tuple[Commit, ...]:
+        """The best token of each row that is left, as if it were committed."""
+        return Sampler._commits(left, probabilities, probabilities.argmax(-1), positions)
 
     def _first_mask(self) -> int:
         return self.canvas.index(self.mask_id) if self.mask_id in self.canvas else len(self.canvas)
