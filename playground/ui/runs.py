@@ -15,6 +15,7 @@ from playground.runlog.rows import RunFilter, RunRow, Sort
 from playground.runlog.store import RunStore
 from playground.settings import Settings
 from playground.trace import Result, TraceError
+from playground.ui.branches import Branches
 from playground.ui.components import text_line
 from playground.ui.generate import GenerateTab, value_of
 
@@ -101,6 +102,7 @@ class RunsTab:
             # A download button fetches the file it already has; these get theirs when asked and are pressed by script.
             self.csv_file = gr.DownloadButton(visible="hidden", elem_id="runs-csv-file")
             self.jsonl_file = gr.DownloadButton(visible="hidden", elem_id="runs-jsonl-file")
+        self.branches = Branches(self._store, self._whose)
         gr.HTML('<p class="unmask-caption">Time against forwards</p>', apply_default_css=False)
         self.plot = gr.Plot(show_label=False, elem_id="runs-plot")
 
@@ -120,6 +122,8 @@ class RunsTab:
         # Not "input", which Gradio does not fire for pasted or deleted text.
         self.search.change(**{**self.refresh_args, "trigger_mode": "always_last"})
         self.table.select(self._select, [self.ids, visitor], [self.chosen, self.about, *buttons], **hidden)
+        self.chosen.change(self.branches.of, [self.chosen, visitor], self.branches.outputs, **hidden)
+        self.branches.connect(visitor)
         generate = self._generate
         self.open.click(
             self._open,
