@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from playground.cli import bench, generate, models, runs, serve
+from playground.cli import bench, generate, models, runs, serve, taking
 from playground.cli.terminal import BROKEN_PIPE, CommandError, forget_stdout, prepare_streams, say
 from playground.cli.train import train
 
@@ -70,6 +70,8 @@ app = typer.Typer(
 app.command(epilog=generate.EPILOG)(generate.generate)
 app.command()(models.models)
 app.command()(runs.runs)
+app.command(epilog=taking.EPILOG)(taking.export)
+app.command()(taking.show)
 app.command()(serve.serve)
 app.command(epilog=bench.EPILOG)(bench.bench)
 app.command()(serve.record)
