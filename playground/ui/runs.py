@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
@@ -16,6 +14,8 @@ from playground.runlog.store import RunStore
 from playground.settings import Settings
 from playground.trace import Result, TraceError
 from playground.ui.components import text_line
+from playground.ui.export_row import PRESS, ExportRow
+from playground.ui.files import outgoing
 from playground.ui.generate import GenerateTab, value_of
 
 HEADINGS = ["When (UTC)", "Prompt", "Result", "Length", "Forwards", "Seconds", "Tokens/s", "Schedule", "Text"]
@@ -31,7 +31,6 @@ SORTS = [
     ("Longest canvas first", (Sort.LENGTH, True)),
     ("Result", (Sort.RESULT, False)),
 ]
-_PRESS = "() => setTimeout(() => document.getElementById('%s').click(), 100)"
 NOTHING = "No run is chosen. Click a row, or move to it with the arrow keys."
 
 
@@ -140,7 +139,7 @@ class RunsTab:
             (self.csv, self._csv, self.csv_file, "runs-csv-file"),
             (self.jsonl, self._jsonl, self.jsonl_file, "runs-jsonl-file"),
         ):
-            button.click(write, filters, file, **hidden).success(None, None, None, js=_PRESS % name)
+            button.click(write, filters, file, **hidden).success(None, None, None, js=PRESS % name)
 
     # --- listing --------------------------------------------------------------------------------
 
@@ -256,17 +255,9 @@ class RunsTab:
     def _export(self, name: str, write: Callable[[RunFilter], Iterator[str]], filters: tuple[Any, ...]) -> str:
         self._store.flush(2.0)
         try:
-            return _to_file(name, write(self._filter(*filters)))
+            return outgoing.write(name, (part.encode() for part in write(self._filter(*filters))))
         except RunLogError as error:
             raise gr.Error(str(error), print_exception=False) from None
-
-
-def _to_file(name: str, parts: Iterable[str]) -> str:
-    """Write parts into a file of this name in a folder nobody can guess."""
-    path = Path(tempfile.mkdtemp(prefix="unmask-")) / name
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(parts)
-    return str(path)
 
 
 def cells(row: RunRow) -> list[Any]:

@@ -1,0 +1,104 @@
+"""A row of buttons, one for each kind of file that a run can be taken along as. Must not know where runs come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from playground.export.formats import FORMATS, Look, file_name
+from playground.export.reading import read_traces
+from playground.trace import Trace, TraceError
+from playground.ui.components import text_line
+from playground.ui.files import outgoing
+
+PRESS = "() => setTimeout(() => document.getElementById('%s').click(), 100)"
+"""Presses a hidden button, once what it does is there."""
+_LOOKING = (
+    "(...values) => {"
+    " const bar = document.querySelector('.unmask-player .um-scrubber');"
+    " return [...values.slice(0, -2), bar && !bar.disabled ? Number(bar.value) : null,"
+    " document.body.classList.contains('dark')]; }"
+)
+"""Fills in the last two inputs: the step that the viewer shows, and whether the page is dark."""
+NOTHING_SHOWN = "There is no run to export yet; press Run, or watch a recorded one."
+
+Find = Callable[..., Trace]
+"""Gives the trace for the values of some components; raises `TraceError` with a sentence."""
+
+
+class ExportRow:
+    """Builds the row; create inside a Blocks context.
+
+    Args:
+        find: gives the trace to export.
+        inputs: components whose values `find` is given.
+        name: begins the ids of the row's elements.
+        follows_viewer: whether pictures show the step that the viewer is at, rather than the last.
+    """
+
+    def __init__(self, find: Find, inputs: list[Any], name: str, *, follows_viewer: bool) -> None:
+        self._find, self._follows_viewer = find, follows_viewer
+        self._name = name
+        with gr.Row(elem_id=name, elem_classes="unmask-export") as self.row:
+            gr.HTML('<p class="unmask-caption">Take it along</p>', apply_default_css=False)
+            self.buttons = {
+                kind: gr.Button(known.title, size="sm", elem_id=f"{name}-{kind}", elem_classes="unmask-pill")
+                for kind, known in FORMATS.items()
+            }
+            # A download button fetches the file it already has; this one gets its file when asked, and is pressed.
+            self.file = gr.DownloadButton(visible="hidden", elem_id=f"{name}-file")
+            # What a script fills in: where the viewer is, and the page's colours.
+            self.step = gr.Number(visible=False)
+            self.dark = gr.Checkbox(visible=False)
+        self.message = text_line(elem_id=f"{name}-message")
+        self._connect(inputs)
+
+    def _connect(self, inputs: list[Any]) -> None:
+        for kind, button in self.buttons.items():
+            button.click(
+                self._writer(kind),
+                [*inputs, self.step, self.dark],
+                [self.file, self.message],
+                js=_LOOKING,
+                show_progress="hidden",
+                api_visibility="private",
+            ).success(None, [self.message], None, js=_press_if_silent(f"{self._name}-file"))
+
+    def _writer(self, kind: str) -> Callable[..., tuple[Any, str]]:
+        def write(*values: Any) -> tuple[Any, str]:
+            *asked, step, dark = values
+            try:
+                trace = self._find(*asked)
+                data = FORMATS[kind].write(trace, Look(self._step(trace, step), bool(dark)))
+            except TraceError as error:
+                return gr.skip(), str(error)
+            return outgoing.write(file_name(trace, kind), [data]), ""
+
+        return write
+
+    def _step(self, trace: Trace, step: object) -> int | None:
+        """The viewer's step, where it can be one of this trace."""
+        if not self._follows_viewer or isinstance(step, bool) or not isinstance(step, int | float):
+            return None
+        return int(step) if 0 <= step <= len(trace.frames) else None
+
+
+def _press_if_silent(button: str) -> str:
+    """Press the download button unless there was a sentence instead of a file."""
+    return f"(said) => {{ if (!said) ({PRESS % button})(); }}"
+
+
+def trace_of_value(value: object) -> Trace:
+    """The trace in what a viewer was sent, as far as it has come.
+
+    Raises:
+        TraceError: there is none, or the page sent something else.
+    """
+    lines = value if isinstance(value, str) else ""
+    # The viewer's own lines between those of the trace; only the last of them may be cut.
+    kept = [line for line in lines.split("\n")[:-1] if not line.startswith('{"type":"control"')]
+    if not kept:
+        raise TraceError(NOTHING_SHOWN)
+    return read_traces("\n".join(kept).encode("utf-8", "replace"), "What the page shows")[0]
