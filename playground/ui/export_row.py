@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -12,6 +13,7 @@ from playground.export.reading import read_traces
 from playground.trace import Trace, TraceError
 from playground.ui.components import text_line
 from playground.ui.files import outgoing
+from playground.ui.share import Linking, copies, share_line
 
 PRESS = "() => setTimeout(() => document.getElementById('%s').click(), 100)"
 """Presses a hidden button, once what it does is there."""
@@ -22,65 +24,86 @@ _LOOKING = (
     " document.body.classList.contains('dark')]; }"
 )
 """Fills in the last two inputs: the step that the viewer shows, and whether the page is dark."""
+AT_ONCE = 2
+SLOW = "gif"
 NOTHING_SHOWN = "There is no run to export yet; press Run, or watch a recorded one."
 
-Find = Callable[..., Trace]
-"""Gives the trace for the values of some components; raises `TraceError` with a sentence."""
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a row's run comes from.
+
+    `find` gives the trace for the values of `inputs` and raises `TraceError` with a sentence; `name` begins the ids of
+    the row's elements; `follows_viewer` says whether pictures show the step that the viewer is at, or the last.
+    """
+
+    name: str
+    find: Callable[..., Trace]
+    inputs: list[Any]
+    follows_viewer: bool = False
 
 
 class ExportRow:
     """Builds the row; create inside a Blocks context.
 
     Args:
-        find: gives the trace to export.
-        inputs: components whose values `find` is given.
-        name: begins the ids of the row's elements.
-        follows_viewer: whether pictures show the step that the viewer is at, rather than the last.
+        source: the run to export.
+        linking: the link that the row's last button copies.
     """
 
-    def __init__(self, find: Find, inputs: list[Any], name: str, *, follows_viewer: bool) -> None:
-        self._find, self._follows_viewer = find, follows_viewer
-        self._name = name
+    def __init__(self, source: Source, linking: Linking) -> None:
+        self._source = source
+        name = source.name
         with gr.Row(elem_id=name, elem_classes="unmask-export") as self.row:
             gr.HTML('<p class="unmask-caption">Take it along</p>', apply_default_css=False)
-            self.buttons = {
-                kind: gr.Button(known.title, size="sm", elem_id=f"{name}-{kind}", elem_classes="unmask-pill")
-                for kind, known in FORMATS.items()
-            }
+            self.buttons = {kind: self._pill(known.title, kind) for kind, known in FORMATS.items()}
+            link = self._pill("Copy link", "link")
             # A download button fetches the file it already has; this one gets its file when asked, and is pressed.
             self.file = gr.DownloadButton(visible="hidden", elem_id=f"{name}-file")
             # What a script fills in: where the viewer is, and the page's colours.
             self.step = gr.Number(visible=False)
             self.dark = gr.Checkbox(visible=False)
         self.message = text_line(elem_id=f"{name}-message")
-        self._connect(inputs)
+        line = share_line(elem_id=f"{name}-line")
+        copies(link, line, linking)
+        self._connect()
 
-    def _connect(self, inputs: list[Any]) -> None:
+    def _pill(self, title: str, kind: str) -> gr.Button:
+        name = f"{self._source.name}-{kind}"
+        return gr.Button(title, size="sm", elem_id=name, elem_classes="unmask-pill")
+
+    def _connect(self) -> None:
         for kind, button in self.buttons.items():
             button.click(
                 self._writer(kind),
-                [*inputs, self.step, self.dark],
+                [*self._source.inputs, self.step, self.dark],
                 [self.file, self.message],
                 js=_LOOKING,
                 show_progress="hidden",
                 api_visibility="private",
-            ).success(None, [self.message], None, js=_press_if_silent(f"{self._name}-file"))
+                # Pictures take a core for seconds; all of these share one limit, which each of them has to name.
+                concurrency_id="export",
+                concurrency_limit=AT_ONCE,
+            ).success(None, [self.message], None, js=_press_if_silent(f"{self._source.name}-file"))
 
-    def _writer(self, kind: str) -> Callable[..., tuple[Any, str]]:
-        def write(*values: Any) -> tuple[Any, str]:
+    def _writer(self, kind: str) -> Callable[..., Iterator[tuple[Any, str]]]:
+        def write(*values: Any) -> Iterator[tuple[Any, str]]:
             *asked, step, dark = values
             try:
-                trace = self._find(*asked)
+                trace = self._source.find(*asked)
+                if kind == SLOW:
+                    yield gr.skip(), "Drawing the pictures …"
                 data = FORMATS[kind].write(trace, Look(self._step(trace, step), bool(dark)))
             except TraceError as error:
-                return gr.skip(), str(error)
-            return outgoing.write(file_name(trace, kind), [data]), ""
+                yield gr.skip(), str(error)
+                return
+            yield outgoing.write(file_name(trace, kind), [data]), ""
 
         return write
 
     def _step(self, trace: Trace, step: object) -> int | None:
         """The viewer's step, where it can be one of this trace."""
-        if not self._follows_viewer or isinstance(step, bool) or not isinstance(step, int | float):
+        if not self._source.follows_viewer or isinstance(step, bool) or not isinstance(step, int | float):
             return None
         return int(step) if 0 <= step <= len(trace.frames) else None
 

@@ -16,8 +16,10 @@ from playground.request import MAX_SEED, RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Trace
 from playground.ui.components import control_line, plain, text_line, turn_line, viewer
+from playground.ui.export_row import ExportRow, Source, trace_of_value
 from playground.ui.knobs import DECIDING, FIELDS, Knobs, SeedRow, completed, settings_of
 from playground.ui.live import Sessions, stream
+from playground.ui.share import HEADER_ONLY, Linking, SharePanel, link_to_shown
 
 GONE = "The page went away; the text so far is kept."
 
@@ -41,6 +43,10 @@ class GenerateTab:
                 self._build_ask(examples)
             with gr.Column(elem_id="watch", min_width=280):
                 self.viewer = viewer(first_value(examples), elem_id="viewer")
+                self.exports = ExportRow(
+                    Source("export", trace_of_value, [self.viewer], follows_viewer=True),
+                    Linking(link_to_shown, [self.viewer], HEADER_ONLY),
+                )
             with gr.Column(elem_id="settings", min_width=280):
                 self._build_settings()
         self._connect(visitor)
@@ -92,6 +98,7 @@ class GenerateTab:
         )
         self.knobs = Knobs(self._settings)
         self.seed = SeedRow()
+        self.share = SharePanel(self._settings, self.prompt, self.model, self.seed, self.knobs)
 
     @property
     def request_components(self) -> list[Any]:
