@@ -20,8 +20,6 @@ SIZES = ((48, 48), (512, 128), (1024, 1024))
 CANDIDATES = 5
 GUESSES = 8
 _WORDS = " the a of and to in is that it was for on are with as his they at be this from have or by one had not but"
-    " the a of and to in is that it was for on are with as his they at be this from have or by one had not but what"
-)
 
 
 @dataclass(frozen=True, slots=True)
