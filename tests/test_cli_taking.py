@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,12 +12,11 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from playground.cli import taking
 from playground.cli.main import app
 from playground.export import read_traces
 from playground.export.formats import FORMATS
 from playground.runlog.store import RunStore
-from playground.settings import Settings, get_settings
+from playground.settings import ROOT, Settings, get_settings
 from playground.trace import Trace
 from tests.samples import sample_trace
 
@@ -44,8 +45,17 @@ def old() -> Trace:
     return sample_trace("old", "About rain", created="2025-06-01T12:00:00Z", text="drip\x1b[31m")
 
 
-def test_formats_are_named_alike() -> None:
-    assert tuple(FORMATS) == taking.FORMAT_NAMES
+def test_help_says_what_each_format_is_good_for() -> None:
+    shown = " ".join(call("export", "--help").stdout.replace("│", " ").split())
+    for name, known in FORMATS.items():
+        assert f"{name}: {known.sentence}" in shown
+
+
+def test_help_draws_nothing() -> None:
+    """Pillow is loaded for pictures only."""
+    code = "import sys, playground.cli.main; print('PIL' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize("name", FORMATS)

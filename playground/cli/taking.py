@@ -14,12 +14,14 @@ import typer
 
 from playground.cli.terminal import BadRequest, CommandError, inert, one_line, put, say
 from playground.cli.views import counted, figures
+from playground.export.formats import FORMATS, Look, file_name
 from playground.trace import Trace, TraceError
 
-FORMAT_NAMES = ("html", "gif", "png", "jsonl", "csv", "text")
-"""Named here too, because pictures take their time to load; a test compares them."""
 LAST = "last"
-EPILOG = """\
+_FORMATS = "\n\n".join(f"[bold]{name}[/bold]: {known.sentence}" for name, known in FORMATS.items())
+EPILOG = f"""\
+{_FORMATS}
+
 [bold]Examples[/bold]
 
 [dim]$[/dim] python -m playground export last
@@ -53,7 +55,7 @@ def export(  # noqa: PLR0917  (typer passes options by name)
             "--as",
             "-f",
             metavar="FORMAT",
-            help=f"One of {', '.join(FORMAT_NAMES)}. [dim]\\[default: by the output's name, else html][/dim]",
+            help=f"One of {', '.join(FORMATS)}. [dim]\\[default: by the output's name, else html][/dim]",
         ),
     ] = None,
     output: Annotated[
@@ -73,8 +75,6 @@ def export(  # noqa: PLR0917  (typer passes options by name)
     name = _format_of(kind, output)
     trace = find(source, number)
     _check_step(trace, step)
-    from playground.export.formats import FORMATS, Look, file_name
-
     data = FORMATS[name].write(trace, Look(step, dark))
     if output == "-":
         sys.stdout.buffer.write(data)
@@ -169,10 +169,10 @@ def _format_of(kind: str | None, output: str) -> str:
     """The format asked for, else the one that the output's name ends with, else the player."""
     ending = Path(output).suffix.lower().removeprefix(".")
     by_name = {"htm": "html", "txt": "text"}.get(ending, ending)
-    name = kind or (by_name if by_name in FORMAT_NAMES else "html")
-    if name not in FORMAT_NAMES:
-        raise BadRequest(f"There is no format called {name[:60]!r}; choose from {', '.join(FORMAT_NAMES)}.")
-    if kind is None and by_name not in ("", *FORMAT_NAMES):
+    name = kind or (by_name if by_name in FORMATS else "html")
+    if name not in FORMATS:
+        raise BadRequest(f"There is no format called {name[:60]!r}; choose from {', '.join(FORMATS)}.")
+    if kind is None and by_name not in ("", *FORMATS):
         raise BadRequest(f"Files do not end in {ending[:20]!r} here; choose a format with --as.")
     return name
 
