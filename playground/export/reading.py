@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from playground.trace import Trace, TraceError
 
-MAX_BYTES = 64 * 1024 * 1024
-"""Largest file that is read; a run of 1,024 positions in 1,024 steps has about a tenth of that."""
+MAX_BYTES = 32 * 1024 * 1024
+"""Largest file that is read; a run of 1,024 positions in 1,024 steps has a few megabytes."""
 DATA_ID = "unmask-trace"
 """The element of the player's page that holds its trace."""
 _DATA = re.compile(rf'<script type="application/json" id="{DATA_ID}">([^<]*)</script>')
@@ -31,6 +31,15 @@ def read_traces(data: bytes, name: str = "This file") -> list[Trace]:
     Raises:
         TraceError: it is too large, is no trace, or is damaged or too new; one sentence says which.
     """
+    return [Trace.from_lines(part) for part in runs_in(data, name)]
+
+
+def runs_in(data: bytes, name: str = "This file") -> list[list[str]]:
+    """The lines of each run that a file holds, for `Trace.from_lines`: reading all may cost more than is wanted.
+
+    Raises:
+        TraceError: as `read_traces`, as far as that shows without reading the lines.
+    """
     if len(data) > MAX_BYTES:
         raise TraceError(f"{name} is larger than {MAX_BYTES // 2**20} MB; no trace is.")
     try:
@@ -40,7 +49,7 @@ def read_traces(data: bytes, name: str = "This file") -> list[Trace]:
     lines = _lines_of_page(text) if text.lstrip()[:1] == "<" else text
     if not lines or '"type"' not in lines[:4000]:
         raise TraceError(NOT_A_TRACE.format(name=name))
-    return [Trace.from_lines(part) for part in _parts(lines)]
+    return list(_parts(lines))
 
 
 def _lines_of_page(text: str) -> str:

@@ -24,7 +24,8 @@ _LOOKING = (
     " document.body.classList.contains('dark')]; }"
 )
 """Fills in the last two inputs: the step that the viewer shows, and whether the page is dark."""
-AT_ONCE = 2
+FEW_AT_ONCE: dict[str, Any] = {"concurrency_id": "export", "concurrency_limit": 2}
+"""Pictures take a core for seconds, so everybody's share one limit, which each event has to name (see Gradio)."""
 SLOW = "gif"
 NOTHING_SHOWN = "There is no run to export yet; press Run, or watch a recorded one."
 
@@ -81,9 +82,7 @@ class ExportRow:
                 js=_LOOKING,
                 show_progress="hidden",
                 api_visibility="private",
-                # Pictures take a core for seconds; all of these share one limit, which each of them has to name.
-                concurrency_id="export",
-                concurrency_limit=AT_ONCE,
+                **FEW_AT_ONCE,
             ).success(None, [self.message], None, js=_press_if_silent(f"{self._source.name}-file"))
 
     def _writer(self, kind: str) -> Callable[..., Iterator[tuple[Any, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import tempfile
 import threading
@@ -21,10 +22,11 @@ class Outgoing:
         self._kept_seconds = kept_seconds
         self._folders: deque[tuple[float, Path]] = deque()
         self._lock = threading.Lock()
+        atexit.register(self._sweep, 0.0)
 
     def write(self, name: str, parts: Iterable[bytes]) -> str:
         """Write parts into a file of this name; gives its path."""
-        self._sweep()
+        self._sweep(self._kept_seconds)
         folder = Path(tempfile.mkdtemp(prefix="unmask-"))
         with self._lock:
             self._folders.append((time.monotonic(), folder))
@@ -33,11 +35,11 @@ class Outgoing:
             file.writelines(parts)
         return str(path)
 
-    def _sweep(self) -> None:
-        """Take away what is old."""
+    def _sweep(self, kept_seconds: float) -> None:
+        """Take away what is older than that."""
         while True:
             with self._lock:
-                if not self._folders or self._folders[0][0] > time.monotonic() - self._kept_seconds:
+                if not self._folders or self._folders[0][0] > time.monotonic() - kept_seconds:
                     return
                 _, folder = self._folders.popleft()
             shutil.rmtree(folder, ignore_errors=True)

@@ -9,8 +9,9 @@ from typing import Any
 
 import gradio as gr
 
-from playground.export.reading import MAX_BYTES, read_traces
-from playground.trace import TraceError
+from playground.export.reading import MAX_BYTES, runs_in
+from playground.trace import Trace, TraceError
+from playground.ui.export_row import FEW_AT_ONCE
 from playground.ui.generate import GenerateTab, value_of
 
 
@@ -35,6 +36,8 @@ class OpenFile:
             self._open,
             self.button,
             [generate.viewer, generate.message, about, self._opened, self._show_generate()],
+            # With the exports: reading a large file costs memory and a core, too.
+            **FEW_AT_ONCE,
             **hidden,
         )
         # Only once a file was good: a run that is going on need not end because another file was no trace.
@@ -55,12 +58,13 @@ class OpenFile:
         try:
             # One byte more than is allowed is enough to see that it is too much.
             with file.open("rb") as opened:
-                traces = read_traces(opened.read(MAX_BYTES + 1), file.name)
+                runs = runs_in(opened.read(MAX_BYTES + 1), file.name)
+            trace = Trace.from_lines(runs[0])
         except TraceError as error:
             return [*nothing, str(error), gr.skip(), gr.skip()]
         finally:
             file.unlink(missing_ok=True)
         said = f"{file.name} was opened."
-        if len(traces) > 1:
-            said = f"{file.name} holds {len(traces)} runs; the first of them was opened."
-        return [value_of(traces[0]), said, gr.skip(), time.time_ns(), gr.update(selected="generate")]
+        if len(runs) > 1:
+            said = f"{file.name} holds {len(runs)} runs; the first of them was opened."
+        return [value_of(trace), said, gr.skip(), time.time_ns(), gr.update(selected="generate")]

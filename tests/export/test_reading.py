@@ -82,5 +82,5 @@ def test_a_damaged_trace_is_refused_with_a_sentence(data: bytes, sentence: str) 
 
 
 def test_a_file_too_large_is_refused_before_it_is_read() -> None:
-    with pytest.raises(TraceError, match="larger than 64 MB"):
+    with pytest.raises(TraceError, match="larger than 32 MB"):
         read_traces(b" " * (MAX_BYTES + 1))
