@@ -3,6 +3,7 @@
  */
 
 import { mountPlayer } from "./player.js";
+import { ended } from "./unfinished.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -21,7 +22,7 @@ function start() {
     setDark(!document.body.classList.contains("dark"));
   });
   const player = mountPlayer(root, { autoplay: true });
-  player.feed(JSON.parse(data.textContent ?? '""'));
+  player.feed(ended(JSON.parse(data.textContent ?? '""')));
 }
 
 start();

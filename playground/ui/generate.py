@@ -228,8 +228,8 @@ def _preset_update(request: Mapping[str, Any]) -> Any:
 
 
 def value_of(trace: Trace, *, autoplay: bool = False) -> str:
-    """A finished trace as the viewer's value."""
-    return turn_line() + plain(trace.to_lines()) + (control_line(autoplay=True) if autoplay else "")
+    """A trace that will not grow as the viewer's value."""
+    return turn_line() + plain(trace.to_lines()) + control_line(ended=True, autoplay=autoplay or None)
 
 
 def first_value(examples: list[Example]) -> str:

@@ -113,3 +113,12 @@ def test_light_and_dark_and_narrow(open_file: Opener) -> None:
     page.locator("#theme").click()
     expect(page.locator("body")).not_to_have_class("dark")
     assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_run_without_an_end_does_not_look_as_if_it_went_on(open_file: Opener) -> None:
+    """As one that was exported on its way."""
+    whole = examples.load()[0].trace
+    page = open_file(Trace(whole.header, whole.frames[:9]))
+    expect(page.locator(".unmask-player")).to_have_attribute("data-state", "ended")
+    expect(page.locator(".um-step")).to_have_text("Step 9 of 9")
+    expect(page.locator(".um-status-message")).to_have_text("The run had not ended when this was saved.")

@@ -147,3 +147,10 @@ def test_a_run_that_goes_on_can_be_exported(visit: Visitor, tmp_path: Path) -> N
     (trace,) = read_traces(path.read_bytes())
     assert trace.header.prompt == "Something long that is interrupted."
     assert trace.frames
+    assert trace.outcome is None
+
+    page.tab("Runs")
+    choose_file(page, path)
+    expect(page.player).to_have_attribute("data-state", "ended")
+    expect(page.page.locator(".um-status-message")).to_have_text("The run had not ended when this was saved.")
+    assert download(page, "#export-jsonl", tmp_path).read_text("utf-8") == trace.to_lines()
