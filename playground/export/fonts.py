@@ -6,10 +6,12 @@ that comes inside pillow, so that pictures can be drawn in an empty container to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
-from PIL import ImageFont
+from PIL import Image, ImageDraw, ImageFont
 from PIL.ImageFont import FreeTypeFont
 
 SERIF = ("DejaVuSerif.ttf", "NotoSerif-Regular.ttf", "LiberationSerif-Regular.ttf", "Georgia.ttf", "georgia.ttf")
@@ -39,6 +41,16 @@ _NO_SUCH_CHARACTER = "\U000ffffe"
 """A code point that no font has a shape for, so that its picture is the font's "missing" box."""
 
 Missing = None
+_MOST_STENCILS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stencil:
+    """The shape of a text, and where its corner is from the left end of its base line."""
+
+    shape: Image.Image
+    right: int
+    down: int
 
 
 class Fonts:
@@ -55,6 +67,7 @@ class Fonts:
         self.main = self.fonts[0]
         self._known: dict[str, FreeTypeFont | None] = {}
         self._widths: dict[str, float] = {}
+        self._stencils: dict[str, Stencil] = {}
 
     def runs(self, text: str) -> Iterator[tuple[FreeTypeFont | None, str]]:
         """The text cut into stretches of one font each; None where no font has the character."""
@@ -75,6 +88,26 @@ class Fonts:
             width = sum(self._width(font, run) for font, run in self.runs(text))
             self._widths[text] = width
         return width
+
+    def stencil(self, text: str) -> Stencil:
+        """The text's shape. Kept, since the frames of a run show nearly the same words again and again."""
+        stencil = self._stencils.get(text)
+        if stencil is None:
+            if len(self._stencils) >= _MOST_STENCILS:
+                self._stencils.clear()
+            stencil = self._stencils[text] = self._cut(text)
+        return stencil
+
+    def _cut(self, text: str) -> Stencil:
+        room = self.size
+        image = Image.new("L", (math.ceil(self.width(text)) + 2 * room, 3 * room))
+        draw, x = ImageDraw.Draw(image), float(room)
+        for font, run in self.runs(text):
+            shown, used = (names_of(run), self.main) if font is Missing else (run, font)
+            draw.text((x, 2 * room), shown, 255, used, anchor="ls")
+            x += used.getlength(shown)
+        left, top, right, bottom = image.getbbox() or (0, 0, 1, 1)
+        return Stencil(image.crop((left, top, right, bottom)), left - room, top - 2 * room)
 
     def _width(self, font: FreeTypeFont | None, run: str) -> float:
         return self.main.getlength(names_of(run)) if font is Missing else font.getlength(run)

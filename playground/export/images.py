@@ -9,6 +9,7 @@ import io
 
 from PIL import Image
 
+from playground.export.flow import Page
 from playground.export.looks import Stills
 from playground.export.picture import Painter
 from playground.trace import Trace
@@ -48,13 +49,11 @@ def trace_png(trace: Trace, step: int | None = None, *, dark: bool = False) -> b
 def trace_gif(trace: Trace, *, dark: bool = False) -> bytes:
     """The run from its first canvas to its last, over and over."""
     painter = Painter(trace, width=GIF_WIDTH, scale=1, dark=dark)
-    stills = Stills(trace)
-    # Laid out once for all steps, so that every picture has room for the highest.
-    pages = {k: painter.lay_out(stills.at(k)) for k in thinned(len(trace.frames), MOST_FRAMES)}
-    height = max(page.height for page in pages.values())
-    width, tall = painter.size(height)
-    steps = thinned(len(trace.frames), min(len(pages), max(2, MOST_PIXELS // (width * tall))))
-    steps = [min(pages, key=lambda page: abs(page - k)) for k in steps]
+    last = len(trace.frames)
+    # A few steps tell about how high a picture is, and so how many there may be.
+    width, tall = painter.size(_height(_pages(painter, trace, thinned(last, _SAMPLES))))
+    pages = _pages(painter, trace, thinned(last, min(MOST_FRAMES, MOST_PIXELS // (width * tall))))
+    steps, height = list(pages), _height(pages)
     palette = _palette([painter.paint(pages[k], k, height) for k in _spread(steps, _SAMPLES)])
     frames = (painter.paint(pages[k], k, height).quantize(palette=palette, dither=Image.Dither.NONE) for k in steps)
     file = io.BytesIO()
@@ -76,6 +75,17 @@ def durations(frames: int) -> list[int]:
         return [round(1000 * LAST_SECONDS)]
     each = 10 * max(2, round(100 * min(FRAME_SECONDS, LONGEST_PLAY / frames)))
     return [round(1000 * FIRST_SECONDS), *[each] * (frames - 2), round(1000 * LAST_SECONDS)]
+
+
+def _pages(painter: Painter, trace: Trace, steps: list[int]) -> dict[int, Page]:
+    """Where everything stands at these steps."""
+    stills = Stills(trace)
+    return {k: painter.lay_out(stills.at(k)) for k in steps}
+
+
+def _height(pages: dict[int, Page]) -> float:
+    """Room for the highest."""
+    return max(page.height for page in pages.values())
 
 
 def _spread(steps: list[int], most: int) -> list[int]:

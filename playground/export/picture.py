@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageDraw
 
 from playground.export.flow import Box, Page, Type, flow
-from playground.export.fonts import ITALIC, SANS, SERIF, Fonts, names_of
+from playground.export.fonts import ITALIC, SANS, SERIF, Fonts
 from playground.export.looks import Look
 from playground.trace import Trace
 
@@ -192,11 +192,8 @@ class Painter:
 def write(draw: ImageDraw.ImageDraw, at: tuple[float, float], text: str, fonts: Fonts, colour: str) -> None:
     """Text on a base line, each character in a font that has it, else by its code point."""
     x, base = at
-    for font, run in fonts.runs(text):
-        shown = run if font is not None else names_of(run)
-        used = font or fonts.main
-        draw.text((x, base), shown, colour, used, anchor="ls")
-        x += used.getlength(shown)
+    stencil = fonts.stencil(text)
+    draw.bitmap((round(x) + stencil.right, round(base) + stencil.down), stencil.shape, colour)
 
 
 def _fitted(text: str, fonts: Fonts, most: float) -> str:
