@@ -15,7 +15,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_serializer, field_validator
+
+from playground.start import MAX_PARTS, Part, stored
 
 MAX_LENGTH = 1024
 """Longest canvas, in tokens."""
@@ -64,6 +66,7 @@ class Correction(StrEnum):
 
     NONE = "none"
     CAUSAL = "causal"
+    RESCORE = "rescore"
 
 
 def _whole(value: object) -> object:
@@ -111,8 +114,14 @@ class GenerationRequest(BaseModel):
     from the distribution cut by `top_k` (0 = no cut) and then by `top_p` (1 = no cut). `steps` belongs to
     the even, cosine and ramp schedules; the threshold and entropy-bound schedules take as many forwards as
     the text needs. `correction` takes commits back whose probability, read from left to right, is under `acceptance`
-    times that of the best token there; forwards it costs come on top of `steps`. `seed = None` lets the engine draw
-    one; the trace's header records the seed used.
+    times that of the best token there (causal), or, once the canvas is full, tries `candidates` tokens at each position
+    and keeps the one that makes the whole text most probable (rescore); forwards it costs come on top of `steps`.
+    `seed = None` lets the engine draw one; the trace's header records the seed used.
+
+    `start` is what stands on the canvas at first: its length replaces `length`, and only blanks are denoised. No text
+    of `banned` (in either case) appears in what is denoised, and no newline with `one_line`: before kept text it is
+    never proposed, behind it it ends the text. `scored` has the finished text read once more, from left to right, by
+    models that can. A branch names the run and the step that it goes on from.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
@@ -132,18 +141,31 @@ class GenerationRequest(BaseModel):
     temperature: Number = Field(default=0.0, ge=0.0, le=2.0)
     top_p: Number = Field(default=1.0, gt=0.0, le=1.0)
     top_k: Whole = Field(default=0, ge=0, le=1_000_000)
+    candidates: Whole = Field(default=16, ge=2, le=64)
     stop_rule: StopRule = StopRule.NEVER_FIRST
     stop_penalty: Number = Field(default=3.0, ge=0.0, le=100.0)
     end_at_stop: bool = True
     seed: Whole | None = Field(default=None, ge=0, le=MAX_SEED)
     deadline: Number | None = Field(default=None, gt=0.0, le=86_400.0)
     reproducible: bool = False
+    start: tuple[Part, ...] = Field(default=(), max_length=MAX_PARTS)
+    banned: tuple[Annotated[str, Field(min_length=1, max_length=200, strict=True)], ...] = Field(
+        default=(), max_length=100
+    )
+    one_line: bool = False
+    scored: bool = False
+    parent_run_id: str | None = Field(default=None, max_length=64)
+    parent_step: Whole | None = Field(default=None, ge=0, le=1_000_000)
 
     @field_validator("prompt", mode="before")
     @classmethod
     def _clean_prompt(cls, prompt: object) -> object:
         # Before pydantic's own check, which refuses lone surrogates with a message about code units.
         return clean_text(prompt) if isinstance(prompt, str) else prompt
+
+    @field_serializer("start")
+    def _start_without_what_is_not_said(self, start: tuple[Part, ...]) -> list[dict[str, Any]]:
+        return stored(start)
 
     @field_validator("prompt", mode="after")
     @classmethod
@@ -209,6 +231,8 @@ def _sentence(error: ValidationError, limits: Limits) -> str:
         sentence = f"{name} is missing; add it to the request."
     elif choices := _choices(where):
         sentence = f"{name} {_shown(sent)[:60]!r} is unknown; choose {choices}."
+    elif where in ("start", "banned"):
+        sentence = _of_parts(where, first)
     elif kind == "value_error":
         sentence = f"{name} {context['error']}{bounds}{shown}."
     elif bounds:
@@ -216,6 +240,13 @@ def _sentence(error: ValidationError, limits: Limits) -> str:
     else:
         sentence = f"{name} is not valid: {first['msg'].lower()}{shown}."
     return sentence
+
+
+def _of_parts(where: str, error: Mapping[str, Any]) -> str:
+    """What is wrong with one entry of a list."""
+    inside = ".".join(str(step) for step in error["loc"][1:])
+    said = str(error.get("ctx", {}).get("error", error["msg"]))
+    return f"{where.capitalize()}{f' ({inside[:60]})' if inside else ''}: {said[:1].lower()}{said[1:]}."
 
 
 def _quoted(value: object) -> str:

@@ -68,6 +68,8 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
     }
 )
 """What a link leaves out, and so means for ever: the request's own defaults may change, old links may not."""
+_NOT_SETTINGS = frozenset({"parent_run_id", "parent_step"})
+"""What says where a run came from: whoever is given a link need not learn of other runs."""
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
 DAMAGED = "The link is damaged, its settings cannot be read; copy it again, from its first to its last character."
 
@@ -117,7 +119,8 @@ def read_link(query: Iterable[tuple[str, str]]) -> Link:
     Raises:
         RequestError: the link says something twice, is damaged, or hides what there is not; one sentence.
     """
-    ours = {*GenerationRequest.model_fields, PACKED, RUN, EMBED, HIDE}
+    fields = GenerationRequest.model_fields.keys() - _NOT_SETTINGS
+    ours = {*fields, PACKED, RUN, EMBED, HIDE}
     given: dict[str, str] = {}
     for name, text in query:
         if name in ours and given.setdefault(name, text) != text:
@@ -128,7 +131,7 @@ def read_link(query: Iterable[tuple[str, str]]) -> Link:
             raise RequestError(f"The link names a run {given[RUN][:40]!r}, which no run is called; copy it again.")
         return Link(run_id=given[RUN], hidden=hidden)
     values = _unpacked(given[PACKED]) if PACKED in given else {}
-    values |= {name: _read(name, text) for name, text in given.items() if name in GenerationRequest.model_fields}
+    values |= {name: _read(name, text) for name, text in given.items() if name in fields}
     return Link({**DEFAULTS, **values} if values else None, hidden=hidden)
 
 
@@ -137,6 +140,8 @@ def read_link(query: Iterable[tuple[str, str]]) -> Link:
 
 def _differs(name: str, value: Any) -> bool:
     """Whether a link has to say it."""
+    if name in _NOT_SETTINGS:
+        return False
     if name in DEFAULTS:
         return bool(value != DEFAULTS[name])
     field = GenerationRequest.model_fields.get(name)

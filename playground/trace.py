@@ -11,10 +11,44 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
+from playground.frames import (
+    Candidate,
+    Cell,
+    Change,
+    Event,
+    Frame,
+    Guess,
+    Header,
+    Kind,
+    Outcome,
+    Result,
+    Timings,
+)
 from playground.typed import typed
+
+__all__ = [
+    "FORMAT",
+    "MAX_CANVAS",
+    "Candidate",
+    "Cell",
+    "Change",
+    "Event",
+    "Frame",
+    "Guess",
+    "Header",
+    "Kind",
+    "Outcome",
+    "Result",
+    "Timings",
+    "Trace",
+    "TraceError",
+    "apply",
+    "from_line",
+    "to_line",
+    "well_formed",
+]
 
 FORMAT = 1
 """Version of the JSON-lines format; readers refuse a newer one."""
@@ -26,157 +60,6 @@ class TraceError(ValueError):
     """Lines that are not a trace; its text is one sentence."""
 
 
-class Kind(StrEnum):
-    """What happened to a position. `FORCE` fills without asking the model (padding after the end)."""
-
-    COMMIT = "commit"
-    EDIT = "edit"
-    REMASK = "remask"
-    RENOISE = "renoise"
-    INSERT = "insert"
-    DELETE = "delete"
-    FORCE = "force"
-
-
-class Result(StrEnum):
-    """How a run ended."""
-
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    DEADLINE = "deadline"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A token that could stand at a position. `raw` is hex bytes when they are not UTF-8 by themselves."""
-
-    token_id: int
-    text: str
-    probability: float
-    raw: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One position that changed in a frame.
-
-    `token_id` is None for `remask` and `delete`. `confidence` is the raw probability of the token as the
-    model saw it (None where the model was not asked). `raw` holds the token's bytes as hex when they are
-    not valid UTF-8 by themselves, so that a viewer joins neighbours before decoding. `alternatives` are the
-    most probable tokens at that position in that forward, best first.
-    """
-
-    position: int
-    kind: Kind
-    token_id: int | None
-    text: str
-    confidence: float | None = None
-    raw: str | None = None
-    alternatives: tuple[Candidate, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """The model's best token for a position that is still masked."""
-
-    position: int
-    text: str
-    probability: float
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What one denoising step changed.
-
-    `step` counts frames from 1, `nfe` the model forwards so far, `confidence_min` and `confidence_mean` run
-    over the tokens committed in this frame, `model_seconds` is the wall time of the forward that made it
-    (shared by `batch` canvases), `elapsed` the seconds since the run left the queue. `guesses` lists only
-    masked positions whose best guess changed since the frame before.
-    """
-
-    step: int
-    block: int
-    nfe: int
-    masks_left: int
-    changes: tuple[Change, ...]
-    confidence_min: float | None
-    confidence_mean: float | None
-    model_seconds: float
-    elapsed: float = 0.0
-    batch: int = 1
-    guesses: tuple[Guess, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What was asked, of which model, on which machine; written before the first frame.
-
-    `blocks` is the plan: (start, end, steps) for each block, half-open, in canvas positions. `stop_texts` are the
-    `stop_ids` in words, since a guess is known by its text alone.
-    """
-
-    run_id: str
-    created: str
-    model: str
-    model_name: str
-    request: dict[str, Any]
-    seed: int
-    prompt: str
-    prompt_tokens: int
-    length: int
-    blocks: tuple[tuple[int, int, int], ...]
-    stop_ids: tuple[int, ...]
-    device: str
-    dtype: str
-    versions: dict[str, str] = field(default_factory=dict)
-    mode: str = "diffusion"
-    note: str = ""
-    stop_texts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Timings:
-    """Seconds on one monotonic clock, counted from the moment the run was submitted.
-
-    `queue`: waiting for a place (and for the model to load); `prefill`: the prompt's forward; `first_canvas`:
-    submission to the first frame; `model`: sum of the forwards; `total`: submission to the outcome.
-    """
-
-    queue: float = 0.0
-    prefill: float = 0.0
-    first_canvas: float | None = None
-    model: float = 0.0
-    total: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How the run ended and what it produced; `tokens` counts useful tokens (before the first stop id)."""
-
-    result: Result
-    text: str
-    message: str
-    tokens: int
-    forwards: int
-    timings: Timings
-
-
-Event: TypeAlias = Header | Frame | Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One canvas position: masked when `token_id` is None. `step` is the frame of its last change."""
-
-    token_id: int | None = None
-    text: str = ""
-    raw: str | None = None
-    confidence: float | None = None
-    step: int = 0
-    kind: Kind | None = None
-
-
 @dataclass(slots=True)
 class Trace:
     """A run from start to (perhaps) end. Frames are only ever appended."""
@@ -186,7 +69,7 @@ class Trace:
     outcome: Outcome | None = None
 
     def canvas_at(self, k: int) -> list[Cell]:
-        """The canvas after the first `k` frames; `canvas_at(0)` is all masks.
+        """The canvas after the first `k` frames; `canvas_at(0)` is all masks but for what the run started from.
 
         Raises:
             IndexError: k is negative or beyond the last frame.
@@ -194,6 +77,8 @@ class Trace:
         if not 0 <= k <= len(self.frames):
             raise IndexError(f"step {k} is outside 0 to {len(self.frames)}")
         cells = [Cell()] * self.header.length
+        for change in self.header.start:
+            cells[change.position] = _cell(change, 0)
         for frame in self.frames[:k]:
             apply(cells, frame)
         return cells
@@ -252,16 +137,23 @@ def apply(cells: list[Cell], frame: Frame) -> None:
         if change.kind is Kind.DELETE:
             del cells[at]
             continue
-        cell = Cell(change.token_id, change.text, change.raw, change.confidence, frame.step, change.kind)
+        cell = _cell(change, frame.step)
         if change.kind is Kind.INSERT:
             cells.insert(at, cell)
         else:
             cells[at] = cell
 
 
+def _cell(change: Change, step: int) -> Cell:
+    return Cell(change.token_id, change.text, change.raw, change.confidence, step, change.kind)
+
+
 def _check_positions(trace: Trace) -> None:
     """Refuse a trace that changes what is not on its canvas, so that every step of it can be rebuilt."""
     size = trace.header.length
+    given = [change.position for change in trace.header.start]
+    if not all(0 <= at < size for at in (*given, *trace.header.pinned)):
+        raise TraceError("This trace starts from what is outside its canvas; export the run again.")
     for frame in trace.frames:
         for change in frame.changes:
             size += change.kind is Kind.INSERT
@@ -284,6 +176,7 @@ def to_line(event: Event) -> str:
     """One event as one JSON line. Line and paragraph separators are escaped, so lines stay lines."""
     if isinstance(event, Header):
         body: dict[str, Any] = {"type": "header", "format": FORMAT, **asdict(event)}
+        body["start"] = [_change_body(change) for change in event.start]
     elif isinstance(event, Frame):
         body = _frame_body(event)
     else:
@@ -328,19 +221,26 @@ def _frame_body(frame: Frame) -> dict[str, Any]:
         "model_seconds": frame.model_seconds,
         "elapsed": frame.elapsed,
         "batch": frame.batch,
-        "changes": [
-            {
-                "position": c.position,
-                "kind": c.kind.value,
-                "token_id": c.token_id,
-                "text": c.text,
-                **({} if c.confidence is None else {"confidence": c.confidence}),
-                **({} if c.raw is None else {"raw": c.raw}),
-                **({"alternatives": [_candidate_body(a) for a in c.alternatives]} if c.alternatives else {}),
-            }
-            for c in frame.changes
-        ],
-        "guesses": [[g.position, g.text, g.probability] for g in frame.guesses],
+        "changes": [_change_body(change) for change in frame.changes],
+        "guesses": [_guess_body(guess) for guess in frame.guesses],
+    }
+
+
+def _guess_body(guess: Guess) -> list[Any]:
+    body: list[Any] = [guess.position, guess.text, guess.probability]
+    return [*body, [_candidate_body(c) for c in guess.alternatives]] if guess.alternatives else body
+
+
+def _change_body(change: Change) -> dict[str, Any]:
+    others = [_candidate_body(candidate) for candidate in change.alternatives]
+    return {
+        "position": change.position,
+        "kind": change.kind.value,
+        "token_id": change.token_id,
+        "text": change.text,
+        **({} if change.confidence is None else {"confidence": change.confidence}),
+        **({} if change.raw is None else {"raw": change.raw}),
+        **({"alternatives": others} if others else {}),
     }
 
 
@@ -357,10 +257,11 @@ def _header_from(body: dict[str, Any]) -> Header:
         raise TraceError(f"This trace has format {version}; this version reads up to {FORMAT}: update the app.")
     blocks = tuple((start, end, steps) for start, end, steps in body.pop("blocks"))
     stop_ids, stop_texts = tuple(body.pop("stop_ids")), tuple(body.pop("stop_texts", ()))
-    header = typed(Header(**body, blocks=blocks, stop_ids=stop_ids, stop_texts=stop_texts))
+    start, pinned = tuple(_change_from(c) for c in body.pop("start", ())), tuple(body.pop("pinned", ()))
+    header = typed(Header(**body, blocks=blocks, stop_ids=stop_ids, stop_texts=stop_texts, start=start, pinned=pinned))
     if not 0 <= header.length <= MAX_CANVAS:
         raise ValueError("no such canvas")
-    if any(type(number) is not int for number in (*header.stop_ids, *sum(blocks, ()))):
+    if any(type(number) is not int for number in (*header.stop_ids, *sum(blocks, ()), *header.pinned)):
         raise TypeError("not whole numbers")
     if not all(isinstance(text, str) for text in stop_texts):
         raise TypeError("not texts")
@@ -368,19 +269,23 @@ def _header_from(body: dict[str, Any]) -> Header:
 
 
 def _frame_from(body: dict[str, Any]) -> Frame:
-    changes = tuple(
-        typed(
-            Change(
-                position=c["position"],
-                kind=Kind(c["kind"]),
-                token_id=c["token_id"],
-                text=c["text"],
-                confidence=c.get("confidence"),
-                raw=c.get("raw"),
-                alternatives=tuple(typed(Candidate(*a)) for a in c.get("alternatives", ())),
-            )
-        )
-        for c in body.pop("changes")
+    changes = tuple(_change_from(c) for c in body.pop("changes"))
+    guesses = tuple(
+        typed(Guess(position, text, probability, tuple(typed(Candidate(*a)) for a in next(iter(others), ()))))
+        for position, text, probability, *others in body.pop("guesses")
     )
-    guesses = tuple(typed(Guess(*g)) for g in body.pop("guesses"))
     return typed(Frame(changes=changes, guesses=guesses, **body))
+
+
+def _change_from(body: dict[str, Any]) -> Change:
+    return typed(
+        Change(
+            position=body["position"],
+            kind=Kind(body["kind"]),
+            token_id=body["token_id"],
+            text=body["text"],
+            confidence=body.get("confidence"),
+            raw=body.get("raw"),
+            alternatives=tuple(typed(Candidate(*a)) for a in body.get("alternatives", ())),
+        )
+    )

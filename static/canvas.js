@@ -22,6 +22,8 @@ export class CanvasView {
   #positions = new WeakMap();
   #hovered = -1;
   #picked = -1;
+  /** Where a selection of several began. */
+  #anchor = -1;
   #tallest = 0;
   #widest = 0;
   #firstMask = -1;
@@ -45,11 +47,19 @@ export class CanvasView {
     return this.#hovered >= 0 ? this.#hovered : this.#picked;
   }
 
+  /** The positions picked, ascending: one, several that are neighbours, or none. @returns {number[]} */
+  get selected() {
+    if (this.#picked < 0) return [];
+    const [from, to] = [Math.min(this.#picked, this.#anchor), Math.max(this.#picked, this.#anchor)];
+    return Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((at) => at < this.#cells.length);
+  }
+
   /** Forget heights, picks and scrolling: another run begins. */
   reset() {
     this.#tallest = 0;
     this.#hovered = -1;
     this.#picked = -1;
+    this.#anchor = -1;
     this.#firstMask = -1;
     this.#handsOff = false;
     this.element.style.removeProperty("--um-held");
@@ -127,7 +137,7 @@ export class CanvasView {
     this.element.addEventListener("pointerleave", () => this.#point(-1, onPoint));
     this.element.addEventListener("click", (event) => {
       const position = at(event);
-      this.#pick(position === this.#picked ? -1 : position);
+      this.#pick(position === this.#picked && !event.shiftKey ? -1 : position, event.shiftKey);
       onPoint(this.pointed, false);
     });
     this.element.addEventListener("keydown", (event) => this.#onKey(event, onPoint));
@@ -148,7 +158,7 @@ export class CanvasView {
     event.preventDefault();
     this.#handsOff = true;
     this.#hovered = -1;
-    this.#pick(Math.min(this.#cells.length - 1, Math.max(0, this.#picked + by)));
+    this.#pick(Math.min(this.#cells.length - 1, Math.max(0, this.#picked + by)), event.shiftKey);
     this.#scrollTo(this.#picked);
     onPoint(this.#picked, true);
   }
@@ -159,14 +169,18 @@ export class CanvasView {
     onPoint(this.pointed, false);
   }
 
-  #pick(position) {
+  /**
+   * @param {number} position
+   * @param {boolean} extend  Pick all from where the selection began.
+   */
+  #pick(position, extend) {
+    if (!extend || this.#anchor < 0 || position < 0) this.#anchor = position;
     this.#picked = position;
     this.#mark();
   }
 
   #mark() {
-    this.#box.querySelector("[data-picked]")?.removeAttribute("data-picked");
-    const cell = this.#cells[this.#picked];
-    if (cell) cell.element.dataset.picked = "";
+    for (const cell of this.#box.querySelectorAll("[data-picked]")) cell.removeAttribute("data-picked");
+    for (const at of this.selected) this.#cells[at].element.dataset.picked = "";
   }
 }

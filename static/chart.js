@@ -57,7 +57,7 @@ export class Chart {
   /**
    * Draw the run so far.
    * @param {Frame[]} frames
-   * @param {number} length  Positions at the start.
+   * @param {number} length  Masks at the start.
    * @param {number} total  Steps the whole width stands for.
    */
   draw(frames, length, total) {

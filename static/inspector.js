@@ -24,6 +24,8 @@ const EVENTS = {
   renoise: "redrawn as noise at step",
   force: "filled in, not chosen, at step",
 };
+/** Of what no step put there. */
+const BEFORE = { given: "stood there from the start", edit: "put there by hand" };
 
 /**
  * @param {number} position
@@ -38,7 +40,10 @@ export function inspect(position, cell, guess) {
     token: cell.text,
     raw: cell.raw,
     masked: false,
-    event: `${EVENTS[cell.kind] ?? "set at step"} ${cell.step}`,
+    event:
+      cell.step === 0
+        ? (BEFORE[cell.kind] ?? BEFORE.given)
+        : `${EVENTS[cell.kind] ?? "set at step"} ${cell.step}`,
     probability: cell.confidence,
     others: cell.alternatives.filter((candidate) => candidate.tokenId !== cell.tokenId),
   };
@@ -54,7 +59,7 @@ function inspectMask(position, cell, guess) {
     masked: true,
     event: guess ? `${since}, best guess` : `${since}, no guess yet`,
     probability: guess?.probability ?? null,
-    others: [],
+    others: guess?.alternatives ?? [],
   };
 }
 
@@ -76,18 +81,24 @@ export class Inspector {
 
   #shown = "";
 
-  /** @param {Inspection | null} found */
-  render(found) {
-    const wanted = found ? sentenceOf(found) : "";
+  /**
+   * @param {Inspection | null} found
+   * @param {((candidate: Candidate) => void) | null} [choose]  Makes the candidates buttons.
+   */
+  render(found, choose = null) {
+    const wanted = found ? `${sentenceOf(found)}${choose ? "!" : ""}` : "";
     if (wanted === this.#shown) return;
     this.#shown = wanted;
     const idle = make("span", "um-inspector-idle", {}, [IDLE]);
-    this.element.replaceChildren(...(found ? partsOf(found) : [idle]));
+    this.element.replaceChildren(...(found ? partsOf(found, choose) : [idle]));
   }
 }
 
-/** @param {Inspection} found */
-function partsOf({ position, token, raw, masked, event, probability, others }) {
+/**
+ * @param {Inspection} found
+ * @param {((candidate: Candidate) => void) | null} choose
+ */
+function partsOf({ position, token, raw, masked, event, probability, others }, choose) {
   const sure = probability === null ? [] : [make("b", "um-number", {}, [decimal(probability)])];
   const shown = token || raw ? [tokenNode(token, raw)] : [];
   const where = make("span", "um-inspector-where", {}, [`Position ${position}`]);
@@ -95,14 +106,27 @@ function partsOf({ position, token, raw, masked, event, probability, others }) {
   const main = masked ? [where, what, ...shown, ...sure] : [where, ...shown, what, ...sure];
   return [
     make("span", "um-inspector-main", {}, main),
-    ...(others.length > 0 ? [make("span", "um-inspector-else", {}, ["else", ...others.map(otherNode)])] : []),
+    ...(others.length > 0
+      ? [make("span", "um-inspector-else", {}, ["else", ...others.map((other) => otherNode(other, choose))])]
+      : []),
   ];
 }
 
-/** @param {Candidate} candidate */
-function otherNode({ text, raw, probability }) {
-  const sure = make("span", "um-number", {}, [decimal(probability)]);
-  return make("span", "um-other", {}, [tokenNode(text, raw), sure]);
+/**
+ * @param {Candidate} candidate
+ * @param {((candidate: Candidate) => void) | null} choose
+ */
+function otherNode(candidate, choose) {
+  const { text, raw, probability } = candidate;
+  const parts = [tokenNode(text, raw), make("span", "um-number", {}, [decimal(probability)])];
+  if (!choose) return make("span", "um-other", {}, parts);
+  const title = "Put it there, and pin it";
+  return make(
+    "button",
+    "um-other um-choice",
+    { type: "button", title, onclick: () => choose(candidate) },
+    parts,
+  );
 }
 
 /**

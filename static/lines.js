@@ -8,7 +8,7 @@
 /** Newest version of the format this reader knows. */
 export const FORMAT = 1;
 
-const KINDS = new Set(["commit", "edit", "remask", "renoise", "insert", "delete", "force"]);
+const KINDS = new Set(["commit", "edit", "remask", "renoise", "insert", "delete", "force", "given"]);
 const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
 
 /**
@@ -20,7 +20,7 @@ const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
  *   step: number, kind: string | null, alternatives: Candidate[] }} Cell
  *
  * The model's best token for a masked position.
- * @typedef {{ text: string, probability: number }} Guess
+ * @typedef {{ text: string, probability: number, alternatives: Candidate[] }} Guess  `alternatives`: best first, itself among them.
  *
  * @typedef {{ at: number, kind: string, cell: Cell }} Change
  *
@@ -29,10 +29,12 @@ const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
  *   changes: Change[], guesses: { at: number, guess: Guess }[] }} Frame
  *
  * @typedef {{ type: "header", runId: string, modelName: string, device: string, prompt: string, length: number,
- *   blocks: number[][], stopIds: Set<number>, stopTexts: string[], mode: string, note: string }} Header
+ *   blocks: number[][], stopIds: Set<number>, stopTexts: string[], mode: string, note: string,
+ *   start: Change[], pinned: Set<number>, parentRunId: string | null, parentStep: number | null,
+ *   request: Record<string, any> }} Header
  *
  * @typedef {{ type: "outcome", result: string, text: string, message: string, tokens: number,
- *   forwards: number }} Outcome
+ *   forwards: number, score: number | null }} Outcome
  *
  * @typedef {Header | Frame | Outcome | { type: "problem", sentence: string }} Event
  */
@@ -126,6 +128,11 @@ function readHeader(body) {
     stopTexts: list(body.stop_texts ?? []).map(string),
     mode: string(body.mode ?? "diffusion"),
     note: string(body.note ?? ""),
+    start: list(body.start ?? []).map((change) => readChange(change, 0)),
+    pinned: new Set(list(body.pinned ?? []).map(whole)),
+    parentRunId: body.parent_run_id == null ? null : string(body.parent_run_id),
+    parentStep: body.parent_step == null ? null : whole(body.parent_step),
+    request: typeof body.request === "object" && body.request !== null ? body.request : {},
   };
 }
 
@@ -142,9 +149,13 @@ function readFrame(body) {
     confidenceMean: numberOrNull(body.confidence_mean),
     modelSeconds: numberOrNull(body.model_seconds) ?? 0,
     changes: list(body.changes).map((change) => readChange(change, step)),
-    guesses: list(body.guesses).map(([at, text, probability]) => ({
+    guesses: list(body.guesses).map(([at, text, probability, others]) => ({
       at: whole(at),
-      guess: { text: string(text), probability: numberOrNull(probability) ?? 0 },
+      guess: {
+        text: string(text),
+        probability: numberOrNull(probability) ?? 0,
+        alternatives: list(others ?? []).map(readCandidate),
+      },
     })),
   };
 }
@@ -184,6 +195,7 @@ function readOutcome(body) {
     message: string(body.message),
     tokens: whole(body.tokens),
     forwards: whole(body.forwards),
+    score: numberOrNull(body.score),
   };
 }
 

@@ -10,10 +10,11 @@ import { ended } from "./unfinished.js";
 /**
  * Put a player into an element.
  * @param {HTMLElement} element
+ * @param {(detail: object) => void} [act]  Told what people want done with a run; without it nothing can be edited.
  * @returns {(text: string) => void}  Call it with all of the component's value, each time it changes.
  */
-export function mountViewer(element) {
-  const player = mountPlayer(element);
+export function mountViewer(element, act) {
+  const player = mountPlayer(element, { act });
   const lines = new Demultiplexer();
   return (text) => {
     const { trace, controls } = lines.push(text ?? "");

@@ -57,7 +57,9 @@ function chosenTheme() {
 
 /** @param {MouseEvent} event */
 function onClick(event) {
-  if (!(event.target instanceof Element) || !event.target.closest("#theme")) return;
+  if (!(event.target instanceof Element)) return;
+  if (event.target.closest("#infill-blank")) blankOut();
+  if (!event.target.closest("#theme")) return;
   const dark = !document.body.classList.contains("dark");
   setDark(dark);
   try {
@@ -65,6 +67,15 @@ function onClick(event) {
   } catch {
     // A browser that keeps nothing still switches for now.
   }
+}
+
+/** Put a blank in place of what is selected in the text to be filled. */
+function blankOut() {
+  const field = document.querySelector("#infill-text textarea");
+  if (!(field instanceof HTMLTextAreaElement)) return;
+  field.focus();
+  field.setRangeText("[[ ]]", field.selectionStart, field.selectionEnd, "end");
+  field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 embed();

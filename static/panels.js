@@ -36,7 +36,8 @@ export class Heading {
     setText(this.#prompt, header?.prompt ?? "");
     this.#toggle(false);
     const mode = header && header.mode !== "diffusion" ? header.mode : "";
-    const facts = [header?.modelName, header?.device, mode].filter(Boolean);
+    const branch = header?.parentRunId ? `goes on from step ${header.parentStep ?? 0}` : "";
+    const facts = [header?.modelName, header?.device, mode, branch].filter(Boolean);
     this.#facts.replaceChildren(...facts.map((fact) => make("span", "um-fact", {}, [fact])));
     if (header && (recording || header.note)) {
       this.#facts.append(make("span", "um-badge", { title: header.note }, ["Recording"]));
@@ -73,6 +74,7 @@ const LEGEND = [
   { look: "text fresh revised", sample: "changed", meaning: "in this step", kind: "edit" },
   { look: "mask taken-back", sample: "taken back", meaning: "in this step", kind: "remask" },
   { look: "noise", sample: "noise", meaning: "redrawn each step", kind: "renoise" },
+  { look: "text pinned", sample: "pinned", meaning: "never changes", kind: "given" },
   { look: "padding dot", sample: "· · ·", meaning: "padding", kind: "force" },
 ];
 

@@ -10,17 +10,20 @@ import { CanvasView } from "./canvas.js";
 import { Chart } from "./chart.js";
 import { Controls } from "./controls.js";
 import { make } from "./dom.js";
+import { Editor } from "./editor.js";
+import { draftCanvas } from "./edits.js";
 import { Inspector, inspect, sentenceOf } from "./inspector.js";
 import { Invitation } from "./invitation.js";
 import { FiguresLine, FinalText, Heading, Legend, StatusLine } from "./panels.js";
 import { Playback } from "./playback.js";
 import { listenForKeys } from "./player-keys.js";
 import { Trace } from "./trace.js";
-import { figuresAt, viewsOf } from "./views.js";
+import { figuresAt, masksAtStart, viewsOf, viewsOfCanvas } from "./views.js";
 
 /**
  * @typedef {object} PlayerOptions
  * @property {boolean} [recording]  Wear the "Recording" badge. A header with a note wears it anyway.
+ * @property {(detail: object) => void} [act]  Told that a run is to be held, let go, or gone on from.
  * @property {boolean} [autoplay]  Play a run that comes complete from its start; else its end is shown.
  *
  * @typedef {object} Player
@@ -105,6 +108,15 @@ class PlayerView {
     speed: (speed) => this.act((playback) => playback.setSpeed(speed, seconds())),
     live: () => this.act((playback) => playback.follow()),
   });
+  #editor = new Editor({
+    hold: (held) => this.#act({ action: held ? "hold" : "resume" }),
+    begin: () => this.#beginEdit(),
+    end: () => this.#endEdit(),
+    redraw: () => this.#schedule(),
+    go: (parts, settings) => this.#branch(parts, settings),
+  });
+  /** The step whose canvas is edited, and whether the run was held for it. */
+  #edited = { k: 0, held: false };
   #figures = new FiguresLine();
   #status = new StatusLine();
   #final = new FinalText();
@@ -117,7 +129,8 @@ class PlayerView {
     const timeline = make("div", "um-timeline", {}, [this.#chart.element, this.#controls.scrubber]);
     const reading = make("div", "um-reading", {}, [this.#inspector.element, this.#legend.element]);
     const foot = make("div", "um-foot", {}, [this.#status.element, this.#final.element]);
-    const parts = [this.#heading.element, stage, reading, timeline, this.#controls.element];
+    const controls = [timeline, this.#controls.element, this.#editor.element];
+    const parts = [this.#heading.element, stage, reading, ...controls];
     this.#root.append(...parts, this.#figures.element, foot, this.#announcer.element);
     element.append(this.#root);
     this.#resizes.observe(this.#root);
@@ -187,6 +200,7 @@ class PlayerView {
     this.#drawn = { header: null, steps: -1, running: false };
     this.#endReached = false;
     this.#announcer.reset();
+    this.#editor.reset();
   }
 
   /** A run that came complete: play it, or show how it ended. */
@@ -195,6 +209,60 @@ class PlayerView {
       this.#playback.go(0);
       this.#playback.play(seconds());
     }
+  }
+
+  // --- Editing ----------------------------------------------------------------------------------
+
+  /** @param {object} detail */
+  #act(detail) {
+    const { header } = this.#trace;
+    if (header) this.#options.act?.({ run: header.runId, ...detail });
+  }
+
+  /** Stop moving, hold a run that goes on, and take the canvas shown as the draft. */
+  #beginEdit() {
+    const { header, running } = this.#trace;
+    if (!header) return;
+    this.act((playback) => playback.pause());
+    const { k } = this.#playback;
+    this.#edited = { k, held: running && !this.#editor.held };
+    if (this.#edited.held) this.#act({ action: "hold" });
+    this.#editor.held ||= running;
+    this.#editor.open(this.#trace.canvasAt(k).cells, header.pinned, k);
+    this.#announcer.say(`Editing the canvas of step ${k}.`);
+  }
+
+  #endEdit() {
+    if (this.#edited.held && this.#trace.running) {
+      this.#act({ action: "resume" });
+      this.#editor.held = false;
+    }
+    this.#edited.held = false;
+    this.#schedule();
+  }
+
+  /**
+   * Ask for a run that goes on from the draft.
+   * @param {import("./edits.js").Part[]} parts
+   * @param {string} settings
+   */
+  #branch(parts, settings) {
+    const { header } = this.#trace;
+    if (!header) return;
+    this.#edited.held = false;
+    this.#act({ action: "branch", step: this.#edited.k, start: parts, settings, request: header.request });
+    this.#announcer.say("A new run goes on from the edited canvas.");
+  }
+
+  /** Puts a candidate where it is asked about, while the canvas is being edited. */
+  get #choose() {
+    const { draft } = this.#editor;
+    if (!draft) return null;
+    const place = this.#canvas.pointed;
+    return (candidate) => {
+      draft.choose(place, candidate);
+      this.#schedule();
+    };
   }
 
   #toggle() {
@@ -234,7 +302,7 @@ class PlayerView {
   /** What changes with the run: chart, legend, what the canvas is called. */
   #renderRun() {
     const { header, frames, kinds } = this.#trace;
-    this.#chart.draw(frames, header?.length ?? 0, this.#total());
+    this.#chart.draw(frames, header ? masksAtStart(header) : 0, this.#total());
     this.#legend.render(kinds);
     this.#canvas.element.dataset.size = sizeOf(header?.length ?? 0);
     this.#canvas.element.ariaLabel = `Canvas, ${header?.length ?? 0} positions; up and down tell about each`;
@@ -247,13 +315,23 @@ class PlayerView {
     const forward = k - this.#shownStep;
     this.#root.dataset.motion = String(moving || (forward === 1 && !moving));
     this.#shownStep = k;
-    const views = viewsOf(this.#trace, k);
+    const { draft } = this.#editor;
+    const views = draft ? this.#draftViews(draft) : viewsOf(this.#trace, k);
+    this.#root.dataset.editing = String(draft !== null);
     this.#canvas.render(views, { follow: playing || following, direction: this.#trace.direction });
-    this.#inspector.render(this.#inspection(this.#canvas.pointed));
+    this.#inspector.render(this.#inspection(this.#canvas.pointed), this.#choose);
+    const shown = header !== null && this.#options.act !== undefined && frames.length > 0;
+    this.#editor.render({ shown, running, places: this.#canvas.selected });
     this.#chart.moveTo(k);
     this.#controls.render({ k, steps: frames.length, total: this.#total(), moving, following, running, speed });
     this.#figures.render(header ? figuresAt(this.#trace, k) : null);
     this.#announcer.progress(this.#trace, k);
+  }
+
+  /** @param {import("./edits.js").Draft} draft */
+  #draftViews({ slots }) {
+    const pinned = new Set(slots.keys().filter((at) => slots[at].kind === "text" || slots[at].pinned));
+    return viewsOfCanvas(draftCanvas(slots), this.#trace, -1, pinned);
   }
 
   /** What changes with the state: waiting, running, ended. */
@@ -290,7 +368,8 @@ class PlayerView {
 
   /** @param {number} position */
   #inspection(position) {
-    const { cells, guesses } = this.#trace.canvasAt(this.#playback.k);
+    const { draft } = this.#editor;
+    const { cells, guesses } = draft ? draftCanvas(draft.slots) : this.#trace.canvasAt(this.#playback.k);
     return cells[position] ? inspect(position, cells[position], guesses[position]) : null;
   }
 
@@ -300,7 +379,8 @@ class PlayerView {
    */
   #tellAbout(position, byKeyboard) {
     const found = this.#inspection(position);
-    this.#inspector.render(found);
+    this.#inspector.render(found, this.#choose);
+    if (this.#editor.draft) this.#schedule();
     if (found && byKeyboard) this.#announcer.say(sentenceOf(found));
   }
 }

@@ -45,6 +45,17 @@ export function emptyCanvas(length) {
 }
 
 /**
+ * The canvas a run starts from: masks, and what stood there before the first frame.
+ * @param {Header} header
+ * @returns {Canvas}
+ */
+export function startCanvas(header) {
+  const canvas = emptyCanvas(header.length);
+  for (const { at, cell } of header.start) canvas.cells[at] = cell;
+  return canvas;
+}
+
+/**
  * Carry out one frame, in order and in place. A guess holds until its position changes or a newer guess comes.
  * @param {Canvas} canvas
  * @param {Frame} frame
@@ -164,7 +175,8 @@ export class Trace {
    * @param {import("./lines.js").Event} event
    */
   #refuse(event) {
-    if (event.type === "header") return this.header ? "This run has a second header line; it is ignored." : "";
+    if (event.type === "header")
+      return this.header ? "This run has a second header line; it is ignored." : misplaced(event);
     if (!this.header) return this.problem || "This run does not start with its header line; run it again.";
     if (this.outcome) return "This run has lines after its end; they are ignored.";
     if (event.type === "frame" && lengthAfter(this.#newestLength, event.changes) < 0) {
@@ -178,7 +190,9 @@ export class Trace {
     this.header = header;
     this.stopTexts = new Set(header.stopTexts);
     this.#newestLength = header.length;
-    this.#canvas = emptyCanvas(header.length);
+    for (const { cell } of header.start) this.#countLetters(cell.text);
+    if (header.pinned.size > 0) this.kinds.add("given");
+    this.#canvas = startCanvas(header);
     this.#checkpoints = [copy(this.#canvas)];
   }
 
@@ -216,6 +230,16 @@ export class Trace {
     this.#at = 0;
     this.#canvas = emptyCanvas(0);
   }
+}
+
+/**
+ * Why a header cannot begin a run, as one sentence; "" where it can.
+ * @param {Header} header
+ */
+function misplaced({ start, length }) {
+  return start.some(({ at }) => at >= length)
+    ? "This run starts from what is outside its canvas; export it again."
+    : "";
 }
 
 /** @param {Canvas} canvas */

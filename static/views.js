@@ -20,10 +20,13 @@ export const UNSURE_BELOW = 0.5;
  * @typedef {{ kind: "text" | "guess" | "space" | "newline" | "tab" | "chip", text: string }} ViewPiece
  *
  * How one position looks. `look` is words parted by spaces: first one of mask, noise, text, joined, end and
- * padding, then any of fresh, revised, unsure, taken-back and dot. Two views with equal `look` and `key` look alike.
+ * padding, then any of given, fresh, revised, unsure, taken-back and dot. Two views with equal `look` and `key` look alike.
  * `sure` is the probability of a mask's guess.
  * @typedef {{ look: string, key: string, pieces: ViewPiece[], sure: number }} View
  */
+
+/** Kinds of change that put a token there which the model did not choose. */
+const UNMADE = new Set(["renoise", "force", "given"]);
 
 const SPACE = Object.freeze({ kind: "space", text: " " });
 /** Between a mask and what comes before it: nothing to see, but a line may break there. */
@@ -43,9 +46,20 @@ const EMPTY_TOKEN = Object.freeze([{ kind: "chip", text: "∅" }]);
  * @returns {View[]}
  */
 export function viewsOf(trace, k) {
-  const canvas = trace.canvasAt(k);
-  const stopIds = trace.header?.stopIds ?? new Set();
   const step = k > 0 ? trace.frames[k - 1].step : -1;
+  return viewsOfCanvas(trace.canvasAt(k), trace, step, trace.header?.pinned);
+}
+
+/**
+ * The look of every position of a canvas, of a step or being edited.
+ * @param {Canvas} canvas
+ * @param {Trace} trace
+ * @param {number} step  What was changed in it is shown as fresh.
+ * @param {Set<number>} [pinned]
+ * @returns {View[]}
+ */
+export function viewsOfCanvas(canvas, trace, step, pinned = new Set()) {
+  const stopIds = trace.header?.stopIds ?? new Set();
   const joined = joinRuns(canvas.cells, stopIds);
   const views = Array(canvas.cells.length);
   let ended = false;
@@ -58,6 +72,7 @@ export function viewsOf(trace, k) {
       views[at] = tokenView(cell, joined.get(at), { step, stops, ended });
       ended ||= stops;
     }
+    if (pinned.has(at)) views[at] = { ...views[at], look: `${views[at].look} pinned` };
   }
   return views;
 }
@@ -123,6 +138,7 @@ function paddingView(cell, joined, marks, stops) {
  * @param {number} step
  */
 function marksOf(cell, step) {
+  if (cell.kind === "given") return " given";
   const fresh = cell.step === step;
   const unsure = cell.confidence !== null && cell.confidence < UNSURE_BELOW;
   return (
@@ -232,8 +248,13 @@ export function figuresAt(trace, k) {
     tokens,
     tokensPerForward: forwards > 0 ? tokens / forwards : null,
     tokensPerSecond: seconds > 0 ? tokens / seconds : null,
-    masksLeft: frame?.masksLeft ?? trace.header?.length ?? 0,
+    masksLeft: frame?.masksLeft ?? masksAtStart(trace.header),
   };
+}
+
+/** Masks before the first frame. @param {import("./lines.js").Header | null} header */
+export function masksAtStart(header) {
+  return header ? header.length - header.start.length : 0;
 }
 
 /**
@@ -243,7 +264,7 @@ export function figuresAt(trace, k) {
 function usefulTokens(cells, stopIds) {
   let count = 0;
   for (const cell of cells) {
-    if (cell.tokenId === null || cell.kind === "renoise" || cell.kind === "force") continue;
+    if (cell.tokenId === null || UNMADE.has(cell.kind)) continue;
     if (stopIds.has(cell.tokenId)) break;
     count += 1;
   }

@@ -40,6 +40,10 @@ class FakeTokens:
         """Its letters."""
         return [id_of(letter) for letter in prompt]
 
+    def encode(self, text: str) -> list[int]:
+        """Its letters, no template."""
+        return [id_of(letter) for letter in text]
+
     def token(self, token_id: int) -> TokenText:
         """One token, as the real ones give it."""
         raw = VOCABULARY[token_id]

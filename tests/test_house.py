@@ -37,6 +37,8 @@ ROOM_OF: dict[str, str] = {
     "playground.settings": "core",
     "playground.presets": "core",
     "playground.share": "core",
+    "playground.start": "core",
+    "playground.frames": "core",
     "playground.__main__": "cli",
     "app": "app",
 }

@@ -30,6 +30,7 @@ WHOLE: dict[str, tuple[int, int]] = {
     "steps": (1, 1024),
     "block": (0, 1024),
     "top_k": (0, 1_000_000),
+    "candidates": (2, 64),
     "seed": (0, 2**32 - 1),
 }
 """Whole-numbered knobs and their bounds, both allowed."""
@@ -73,7 +74,8 @@ def sentence_for(**values: Any) -> str:
 
 
 def test_the_table_above_names_every_knob() -> None:
-    others = {"prompt", "model", "end_at_stop", "reproducible"}
+    others = {"prompt", "model", "end_at_stop", "reproducible", "start", "banned", "one_line", "scored"}
+    others |= {"parent_run_id", "parent_step"}
     assert {*KNOBS, *CHOICES, *others} == set(GenerationRequest.model_fields)
 
 

@@ -36,6 +36,7 @@ from playground.share import (
     read_link,
     run_query,
 )
+from playground.start import blank_part, text_part
 
 PROMPT = "Why is the sky blue?"
 requests = st.builds(
@@ -123,18 +124,19 @@ def test_what_links_leave_out_is_what_it_was() -> None:
     assert {name: fields[name].default for name in DEFAULTS} == dict(DEFAULTS)
 
 
-def test_what_a_request_gains_later_is_carried_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Later(GenerationRequest):
-        parts: tuple[dict[str, str], ...] = ()
-        one_line: bool = False
-
-    monkeypatch.setattr("playground.share.GenerationRequest", Later)
-    parts = [{"text": "Once"}, {"blank": "4"}]
-    query = query_of({"prompt": "a", "parts": parts, "one_line": True})
+def test_what_a_request_gained_later_is_carried_too() -> None:
+    """Lists and all; where a run came from is nobody's business."""
+    request = GenerationRequest(
+        prompt="a", start=(text_part("Once, “"), blank_part(4)), banned=("moon", "sun, too"), one_line=True
+    )
+    query = query_of({**asked(request), "parent_run_id": "0123456789abcdef01234567", "parent_step": 3})
+    assert "parent" not in query
+    assert "0123456789" not in query
     link = followed(query)
     assert link.values is not None
-    assert (link.values["parts"], link.values["one_line"]) == (parts, True)
-    assert query_of({"prompt": "a", "parts": [], "one_line": False}) == "prompt=a"
+    assert parse_request(link.values) == request
+    assert query_of(asked(GenerationRequest(prompt="a"))) == "prompt=a"
+    assert followed("parent_run_id=abc&parent_step=3") == Link()
 
 
 def test_a_run_by_its_id() -> None:

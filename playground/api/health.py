@@ -7,8 +7,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import playground
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
+from playground.engine.state import ModelState
 
 
 def health_route(engine: Engine, model: str = "pocket") -> Route:

@@ -13,9 +13,9 @@ from types import FrameType
 
 from playground.cli.terminal import BadRequest, say
 from playground.cli.views import View
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
 from playground.engine.run import Run
+from playground.engine.state import ModelState
 from playground.request import GenerationRequest, RequestError
 from playground.settings import Settings, get_settings
 from playground.trace import Outcome, Result, Trace

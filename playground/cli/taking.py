@@ -98,7 +98,7 @@ def show(source: Source, step: Step = None, number: Number = 1) -> None:
     say(f"{trace.header.model_name or trace.header.model}: {trace.header.prompt}")
     put(inert(trace_text(shown)) if step is None else f"{inert(_canvas(shown))}\n")
     if step is not None:
-        left = shown.frames[-1].masks_left if shown.frames else trace.header.length
+        left = sum(cell.token_id is None for cell in shown.canvas_at(len(shown.frames)))
         say(f"Step {step} of {len(trace.frames)}, {counted(left, 'mask')} left.")
     elif trace.outcome is not None:
         say(f"{trace.outcome.result.value.capitalize()}: {figures(trace.header, trace.outcome)}")

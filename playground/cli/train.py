@@ -140,7 +140,7 @@ def evaluate(  # noqa: PLR0917  (typer passes options by name)
 
 
 @train.command()
-def compare(
+def compare(  # noqa: PLR0917  (typer passes options by name)
     run: Folder = RUN,
     recipe: RecipeFile = None,
     changes: Changes = None,
@@ -167,9 +167,7 @@ def compare(
             if unknown := next((name for name in names if name not in chosen), None):
                 raise BadRequest(f"There is no arm called {unknown[:60]!r}; choose from {', '.join(chosen)}.")
             chosen = {name: chosen[name] for name in names}
-        found = beside_each_other(
-            run, recipe or DEFAULT_RECIPE, chosen, seconds, changes=_changes(changes), tell=say
-        )
+        found = beside_each_other(run, recipe or DEFAULT_RECIPE, chosen, seconds, changes=_changes(changes), tell=say)
         put(f"{comparison_table(found)}\n{run / 'comparison.json'}\n")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -57,8 +57,16 @@ class TokenText:
 class Tokens(Protocol):
     """Text to ids and back."""
 
+    def __hash__(self) -> int:
+        """One vocabulary is one key; what is worked out from it is kept."""
+        ...
+
     def encode_prompt(self, prompt: str) -> list[int]:
         """The prompt in the model's template. Special tokens spelled out in `prompt` stay ordinary text."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """Plain text, no template; `decode` gives it back byte for byte."""
         ...
 
     def token(self, token_id: int) -> TokenText:
@@ -121,5 +129,24 @@ class Denoiser(Protocol):
             For each job in turn, `[len(wanted) + len(checked), vocabulary]` float32 logits on `device`, the wanted
             rows first; any logit shift is already undone. Ragged by design: canvases of different lengths share a
             forward unpadded.
+        """
+        ...
+
+
+@runtime_checkable
+class Rescoring(Protocol):
+    """What a denoiser with `causal_check` can do besides."""
+
+    def rescore(self, context: Any, canvas: Sequence[int], position: int, tokens: Sequence[int]) -> Tensor:
+        """How probable the text is, read from left to right, with each of some tokens at a position.
+
+        Args:
+            context: of the run, whose last forward saw this canvas up to the position.
+            canvas: token ids without masks; what is at `position` does not matter.
+            position: where the tokens are tried.
+            tokens: token ids.
+
+        Returns:
+            Log probability, in nats, of the canvas from the position on, `[len(tokens)]` float32.
         """
         ...

@@ -63,13 +63,15 @@ class Span:
 
     `keys_values` is that canvas's cache `[layers, 2, kv_heads, capacity, head_width]`, of which the first
     `kept` entries are valid. `observed` and `masked` are the canvas's rows in the forward; after it, the
-    cache holds the observed rows too (the mask rows behind them are scratch).
+    cache holds the observed rows too (the mask rows behind them are scratch). `visible`, `[queries, kept + queries]`,
+    is added to the attention's scores in place of the causal order.
     """
 
     keys_values: Tensor
     kept: int
     observed: slice
     masked: slice
+    visible: Tensor | None = None
 
 
 class GatedLinear:
@@ -263,6 +265,8 @@ class GatedLlama:
     def _visible(self, span: Span) -> Tensor | None:
         """Zero where a query sees a key, else minus infinity, `[queries, keys]`: causal, aligned at the end; None where
         one sees all."""
+        if span.visible is not None:
+            return span.visible
         queries = (span.observed.stop - span.observed.start) + (span.masked.stop - span.masked.start)
         if queries == 1:
             return None

@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
+from torch.nn import functional
 
 from playground.denoisers.base import DenoiserError, DenoiserSpec, Job, one_line
 from playground.denoisers.bytes_bpe import ChatMLTokens
@@ -31,6 +32,9 @@ MASK_ID = 16
 END_ID = 2
 HEAD_ROWS = 256
 """Rows whose logits are held at once when several canvases share a forward (49,152 floats a row)."""
+
+SCORED_ROWS = 1024
+"""Rows of one forward that scores whole texts."""
 
 
 @dataclass(slots=True)
@@ -126,6 +130,48 @@ class PocketDenoiser:
         hidden = self._forward(plans)
         for group in self._groups(plans):
             yield from self._heads(group, hidden)
+
+    @torch.inference_mode()
+    def rescore(self, context: PocketContext, canvas: Sequence[int], position: int, tokens: Sequence[int]) -> Tensor:
+        """See `playground.denoisers.base.Rescoring.rescore`. All texts share the cache of what is before the
+        position."""
+        kept = context.prompt + position
+        if [token for at, token in context.committed if at < position] != list(canvas[:position]):
+            raise ValueError("the cache is of another text")
+        behind = list(canvas[position + 1 :])
+        # What the base expects at the position itself, given the text before it.
+        first = torch.log_softmax(self._network.head(context.hidden[kept - 1 : kept]), -1)[0]
+        scores = first[torch.tensor(list(tokens), device=self.device)]
+        if not behind:
+            return scores
+        each = max(1, SCORED_ROWS // (1 + len(behind)))
+        parts = [
+            self._read(context.keys_values[:, :, :, :kept], tokens[at : at + each], behind)
+            for at in range(0, len(tokens), each)
+        ]
+        return scores + torch.cat(parts)
+
+    def _read(self, prefix: Tensor, tokens: Sequence[int], behind: list[int]) -> Tensor:
+        """Log probability of `behind` after the prefix and each of the tokens, in one forward."""
+        count, size, kept = len(tokens), 1 + len(behind), prefix.shape[3]
+        keys_values = self._network.new_cache(kept + count * size)
+        keys_values[:, :, :, :kept] = prefix
+        ids = torch.tensor([[token, *behind] for token in tokens], device=self.device)
+        places = torch.arange(kept, kept + size, device=self.device).repeat(count)
+        owner = torch.arange(count, device=self.device).repeat_interleave(size)
+        seen = (owner[:, None] == owner) & (places[:, None] >= places)
+        hidden_from = torch.zeros(count * size, kept + count * size, dtype=self.dtype, device=self.device)
+        hidden_from[:, kept:].masked_fill_(~seen, float("-inf"))
+        rows = slice(0, count * size)
+        span = Span(keys_values, kept, rows, slice(rows.stop, rows.stop), hidden_from)
+        hidden = self._network.forward(self._network.embedding[ids.flatten()], places, rows.stop, [span])
+        hidden = hidden.view(count, size, -1)[:, :-1].flatten(0, 1)
+        targets = ids[:, 1:].flatten()
+        found = []
+        for at in range(0, len(targets), HEAD_ROWS):
+            logits = self._network.head(hidden[at : at + HEAD_ROWS])
+            found.append(functional.cross_entropy(logits, targets[at : at + HEAD_ROWS], reduction="none"))
+        return -torch.cat(found).view(count, size - 1).sum(-1)
 
     # --- one forward ----------------------------------------------------------------------------
 

@@ -12,8 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 
 import torch
 
@@ -22,30 +20,19 @@ from playground.denoisers.base import Denoiser, DenoiserError, one_line
 from playground.denoisers.loading import describe_device
 from playground.engine.denoise import Lane, header_of
 from playground.engine.run import Run
-from playground.request import Correction
-from playground.sampling.sampler import SamplerError, Step
+from playground.engine.start import check_fit, start_of
+from playground.engine.state import ModelState, ModelStatus
+from playground.request import RequestError
+from playground.sampling.commits import Step
+from playground.sampling.sampler import SamplerError
 from playground.trace import Header, Outcome, Result, Timings, Trace
 
 log = logging.getLogger(__name__)
 
+MAX_PAUSE = 600.0
+"""Seconds after which a paused run ends by itself; its canvas holds memory that others may need."""
+PAUSED_TOO_LONG = "The run was paused for ten minutes and has been stopped; the text so far is kept."
 SHUT_DOWN = "The app was shut down; the text so far is kept."
-
-
-class ModelState(StrEnum):
-    """Where a model stands."""
-
-    LOADING = "loading"
-    READY = "ready"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStatus:
-    """A model's state, how long loading took (or has taken so far), and why it failed."""
-
-    state: ModelState
-    seconds: float
-    message: str = ""
 
 
 class Worker:
@@ -57,6 +44,7 @@ class Worker:
         device_lock: held during each forward, so that models on one device take turns.
         max_active: canvases in one forward.
         max_seconds: longest time a run may hold a place.
+        max_length: positions of the longest canvas.
         on_end: called once with each ended run's trace and visitor.
     """
 
@@ -68,11 +56,13 @@ class Worker:
         device_lock: threading.Lock,
         max_active: int,
         max_seconds: float,
+        max_length: int,
         on_end: Callable[[Trace, str], None],
     ) -> None:
         self.model_id = model_id
         self._load, self._device_lock = load, device_lock
         self._max_active, self._max_seconds, self._on_end = max_active, max_seconds, on_end
+        self._max_length = max_length
         self._denoiser: Denoiser | None = None
         self._status = ModelStatus(ModelState.LOADING, 0.0)
         self._created_at = time.monotonic()
@@ -116,6 +106,11 @@ class Worker:
         """Runs in the queue."""
         with self._wake:
             return len(self._waiting)
+
+    def wake(self) -> None:
+        """Look again: a paused run goes on, or is to end."""
+        with self._wake:
+            self._wake.notify()
 
     def runs_of(self, visitor: str) -> int:
         """Runs of one visitor, waiting or active."""
@@ -167,8 +162,17 @@ class Worker:
 
     def _wait_for_work(self) -> bool:
         with self._wake:
-            self._wake.wait_for(lambda: self._waiting or self._lanes or self._retired)
-            return bool(self._waiting or self._lanes)
+            self._wake.wait_for(self._has_work, timeout=self._until_overdue())
+            return bool(self._waiting or self._lanes or not self._retired)
+
+    def _has_work(self) -> bool:
+        ending = self._retired and not self._lanes
+        return bool(self._waiting or ending or any(_is_due(lane) for lane in self._lanes))
+
+    def _until_overdue(self) -> float | None:
+        """Seconds until the first paused run has waited too long; None where none is paused."""
+        waits = [MAX_PAUSE - lane.run.paused_seconds for lane in self._lanes if lane.run.paused]
+        return max(0.0, min(waits)) if waits else None
 
     def _turn(self) -> None:
         """Let runs leave and join, then do one forward for all of them."""
@@ -176,19 +180,24 @@ class Worker:
         self._lanes = [lane for lane in self._lanes if not self._leaves(lane)]
         while (run := self._next_run()) is not None:
             self._admit(run)
+        # A canvas without masks is finished before its first forward.
+        self._lanes = [lane for lane in self._lanes if not self._finished(lane)]
         # A prompt's own forward may have outlasted a deadline or a visitor's patience.
         self._lanes = [lane for lane in self._lanes if not self._leaves(lane)]
-        if self._lanes:
-            with self._device_lock:
-                self._forward(self._lanes)
+        if due := [lane for lane in self._lanes if not lane.run.paused]:
+            for lanes in _apart(due):
+                with self._device_lock:
+                    self._forward(lanes)
             self._lanes = [lane for lane in self._lanes if not self._finished(lane)]
 
     def _next_run(self) -> Run | None:
         with self._wake:
-            if not self._waiting or len(self._lanes) >= self._max_active:
+            # A paused run keeps its canvas, but nobody waits for it.
+            active = [lane for lane in self._lanes if not lane.run.paused]
+            if not self._waiting or len(active) >= self._max_active:
                 return None
-            alone = self._waiting[0].request.reproducible or any(lane.run.request.reproducible for lane in self._lanes)
-            if alone and self._lanes:
+            alone = self._waiting[0].request.reproducible or any(lane.run.request.reproducible for lane in active)
+            if alone and active:
                 return None
             self._starting = self._waiting.popleft()
             return self._starting
@@ -219,30 +228,23 @@ class Worker:
         if denoiser is None:
             self._end_unstarted(run, Result.FAILED, self._status.message)
             return None
-        spec = denoiser.spec
         prompt_ids = denoiser.tokens.encode_prompt(run.request.prompt)
-        if len(prompt_ids) + run.request.length > spec.context_limit:
-            self._end_unstarted(
-                run,
-                Result.FAILED,
-                f"The prompt ({len(prompt_ids):,} tokens) and a canvas of {run.request.length:,} exceed the "
-                f"{spec.context_limit:,} tokens that {spec.name} can read; shorten one of them.",
-            )
-            return None
-        if run.request.correction is Correction.CAUSAL and not spec.causal_check:
-            self._end_unstarted(
-                run,
-                Result.FAILED,
-                f"{spec.name} cannot check its text from left to right; set the correction to none.",
-            )
+        try:
+            start = start_of(run.request, denoiser.spec, denoiser.tokens)
+            check_fit(run.request, denoiser.spec, len(prompt_ids), len(start.ids), self._max_length)
+        except RequestError as error:
+            self._end_unstarted(run, Result.FAILED, str(error))
             return None
         with self._device_lock:
-            lane = Lane(run, denoiser, prompt_ids)
+            lane = Lane(run, denoiser, prompt_ids, start)
         header = header_of(
             run,
             denoiser,
             len(prompt_ids),
+            length=lane.length,
             blocks=lane.blocks,
+            start=lane.given,
+            pinned=tuple(sorted(start.pinned)),
             device=describe_device(denoiser.device),
             versions=_versions(),
         )
@@ -304,7 +306,9 @@ class Worker:
                 Result.DEADLINE,
                 f"The deadline of {lane.run.request.deadline:g} s passed; the text so far is kept.",
             )
-        elif time.monotonic() - lane.started_at > self._max_seconds:
+        elif lane.run.paused_seconds > MAX_PAUSE and lane.run.paused:
+            self._end(lane, Result.STOPPED, PAUSED_TOO_LONG)
+        elif time.monotonic() - lane.started_at - lane.run.paused_seconds > self._max_seconds:
             self._end(
                 lane,
                 Result.DEADLINE,
@@ -363,6 +367,17 @@ class Worker:
             self._on_end(run.trace, run.visitor)
         except Exception:
             log.exception("A run could not be handed to the log")
+
+
+def _is_due(lane: Lane) -> bool:
+    return not lane.run.paused or lane.run.cancelled.is_set()
+
+
+def _apart(lanes: list[Lane]) -> list[list[Lane]]:
+    """Lanes for each forward: a reproducible one by itself, which after a pause may find others at work."""
+    alone = [[lane] for lane in lanes if lane.run.request.reproducible]
+    others = [lane for lane in lanes if not lane.run.request.reproducible]
+    return [*alone, others] if others else alone
 
 
 def _versions() -> dict[str, str]:

@@ -7,13 +7,19 @@ A `Lane` is a run on the device. It says what it needs for the next forward (`jo
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
+import torch
 from torch import Tensor
 
-from playground.denoisers.base import Denoiser, Job, Tokens
+from playground.denoisers.base import Denoiser, Job, Rescoring, Tokens
 from playground.engine.run import Run
-from playground.sampling.sampler import Commit, Sampler, Step
+from playground.engine.start import StartCanvas, given, guard_of, newline_ids
+from playground.request import Correction
+from playground.sampling.commits import Commit, Step
+from playground.sampling.rescoring import Rescorer
+from playground.sampling.sampler import ALTERNATIVES, Sampler
 from playground.trace import Candidate, Change, Frame, Guess, Header, Kind, Outcome, Result, Timings
 
 GUESS_CHANGE = 0.1
@@ -23,30 +29,54 @@ GAP = " … "
 
 
 class Lane:
-    """One run under way; see the module. Creating it runs the prompt (`prepare`)."""
+    """One run under way; see the module. Creating it runs the prompt (`prepare`).
 
-    def __init__(self, run: Run, denoiser: Denoiser, prompt_ids: Sequence[int]) -> None:
+    Args:
+        run: the request and its readers.
+        denoiser: the loaded model.
+        prompt_ids: the prompt in its template.
+        start: what stands on the canvas at first.
+    """
+
+    def __init__(self, run: Run, denoiser: Denoiser, prompt_ids: Sequence[int], start: StartCanvas) -> None:
         self.run = run
         self.started_at = time.monotonic()
-        self._tokens = denoiser.tokens
+        self._tokens, self._spec = denoiser.tokens, denoiser.spec
+        request, spec = run.request, denoiser.spec
         self._sampler = Sampler(
-            run.request,
-            mask_id=denoiser.spec.mask_id,
-            stop_ids=denoiser.spec.stop_ids,
+            request,
+            mask_id=spec.mask_id,
+            stop_ids=spec.stop_ids,
             seed=run.seed,
             device=denoiser.device,
+            start=start.ids,
+            pinned=start.pinned,
+            guard=guard_of(request, start, spec, denoiser.tokens),
+            enders=newline_ids(denoiser.tokens, spec.vocabulary) if request.one_line else (),
         )
-        self._context = denoiser.prepare(prompt_ids, run.request.length)
+        self.given = given(start, spec.mask_id, denoiser.tokens) if request.start else ()
+        self.given += tuple(self._forced(at, token) for at, token in self._sampler.forced_at_start)
+        self._blanks = [at for at, token in enumerate(start.ids) if token == spec.mask_id]
+        self._kept = frozenset(at for at, token in enumerate(start.ids) if token != spec.mask_id)
+        self._reader = denoiser if isinstance(denoiser, Rescoring) else None
+        self._rescorer: Rescorer | None = None
+        self._score: float | None = None
+        self._context = denoiser.prepare(prompt_ids, len(start.ids))
         self._prefill = time.monotonic() - self.started_at
-        self._nfe = 0
-        self._model_seconds = 0.0
+        self._nfe = self._frames = 0
+        self._model_seconds = self._reading_seconds = 0.0
         self._first_canvas: float | None = None
         self._guesses: dict[int, tuple[int, float]] = {}
 
     @property
     def done(self) -> bool:
         """Nothing is left to denoise."""
-        return self._sampler.done
+        return self._sampler.done and (self._rescorer is None or self._rescorer.done)
+
+    @property
+    def length(self) -> int:
+        """Positions on the canvas."""
+        return len(self._sampler.canvas)
 
     @property
     def blocks(self) -> tuple[tuple[int, int, int], ...]:
@@ -57,20 +87,71 @@ class Lane:
     def overdue(self) -> bool:
         """The request's own deadline has passed, counted from the start on the device."""
         deadline = self.run.request.deadline
-        return deadline is not None and time.monotonic() - self.started_at > deadline
+        waited = self.run.paused_seconds
+        return deadline is not None and time.monotonic() - self.started_at - waited > deadline
 
     def job(self) -> Job:
         """This canvas's part of the next forward."""
+        if self._rescorer is not None:
+            canvas, at = list(self._sampler.canvas), self._rescorer.position
+            canvas[at] = self._sampler.mask_id
+            return Job(self._context, canvas, [at])
         return Job(self._context, self._sampler.canvas, self._sampler.wanted(), self._sampler.checked())
 
+    @torch.inference_mode()
     def take(self, logits: Tensor) -> Step:
         """Let the sampler commit. Raises `SamplerError` for logits that are not numbers."""
+        step = self._taken(logits)
+        if self.done and self.run.request.scored:
+            self._score = self._read_through()
+            return replace(step, forwards=step.forwards + (self._score is not None))
+        return step
+
+    def _taken(self, logits: Tensor) -> Step:
+        if self._rescorer is not None:
+            return self._rescored(self._rescorer, logits)
         wanted = len(self._sampler.wanted())
-        return self._sampler.step(logits[:wanted], logits[wanted:])
+        step = self._sampler.step(logits[:wanted], logits[wanted:])
+        if self._sampler.done and self.run.request.correction is Correction.RESCORE:
+            sampler = self._sampler
+            places = [at for at in self._blanks if at < self._end()]
+            self._rescorer = Rescorer(sampler.canvas, places, self.run.request.candidates, sampler.refuses)
+        return step
+
+    def _rescored(self, rescorer: Rescorer, logits: Tensor) -> Step:
+        """Try the best candidates at one position; the reading of the texts is a forward of its own."""
+        assert self._reader is not None
+        canvas, at = self._sampler.canvas, rescorer.position
+        self._sampler.ban(logits, [at])
+        logits[:, list(self._sampler.stop_ids)] = -torch.inf  # how long the text is was settled with the draft
+        tokens = rescorer.propose(logits[0])
+        began = time.perf_counter()
+        scores = self._reader.rescore(self._context, canvas[: self._end()], at, tokens)
+        self._reading_seconds += time.perf_counter() - began
+        edit = rescorer.decide(scores, ALTERNATIVES)
+        return Step(len(self.blocks) - 1, (), (), (), 0, () if edit is None else (edit,), (), forwards=2)
+
+    def _end(self) -> int:
+        """Positions up to and with the first stop id."""
+        canvas = self._sampler.canvas
+        return next((at + 1 for at, token in enumerate(canvas) if token in self._sampler.stop_ids), len(canvas))
+
+    def _read_through(self) -> float | None:
+        """See `Outcome.score`; a forward."""
+        canvas = self._sampler.canvas[: self._end()]
+        first = self._blanks[0] if self._blanks else len(canvas)
+        if self._reader is None or first >= len(canvas) or self._sampler.mask_id in canvas:
+            return None
+        began = time.perf_counter()
+        (total,) = self._reader.rescore(self._context, canvas, first, [canvas[first]]).tolist()
+        self._reading_seconds += time.perf_counter() - began
+        return float(round(total / (len(canvas) - first), 4))
 
     def publish(self, step: Step, forward_seconds: float, batch: int) -> None:
         """Turn a step into the next frame, for everyone who watches."""
-        self._nfe += 1
+        self._nfe += step.forwards
+        self._frames += 1
+        forward_seconds, self._reading_seconds = forward_seconds + self._reading_seconds, 0.0
         self._model_seconds += forward_seconds
         frame = self._frame(step, forward_seconds, batch)
         if self._first_canvas is None:
@@ -80,7 +161,7 @@ class Lane:
     def end(self, result: Result, message: str, *, textless: bool = False) -> None:
         """Close the trace with what there is; `textless` where its text cannot be made."""
         canvas, spec_mask, stops = self._sampler.canvas, self._sampler.mask_id, self._sampler.stop_ids
-        text, useful = ("", 0) if textless else text_of(canvas, spec_mask, stops, self._tokens)
+        text, useful = ("", 0) if textless else text_of(canvas, spec_mask, stops, self._tokens, self._kept)
         now = time.monotonic()
         timings = Timings(
             queue=round(self.started_at - self.run.submitted_at, 6),
@@ -89,7 +170,7 @@ class Lane:
             model=round(self._model_seconds, 6),
             total=round(now - self.run.submitted_at, 6),
         )
-        self.run.append(Outcome(result, text, message, useful, self._nfe, timings))
+        self.run.append(Outcome(result, text, message, useful, self._nfe, timings, self._score))
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -100,7 +181,7 @@ class Lane:
         changes += [self._commit(commit, Kind.COMMIT) for commit in step.commits]
         changes += [self._forced(position, token) for position, token in step.forced]
         return Frame(
-            step=self._nfe,
+            step=self._frames,
             block=step.block,
             nfe=self._nfe,
             masks_left=step.masks_left,
@@ -115,19 +196,14 @@ class Lane:
 
     def _commit(self, commit: Commit, kind: Kind) -> Change:
         token = self._tokens.token(commit.token_id)
-        others = []
-        for token_id, probability in commit.alternatives:
-            other = self._tokens.token(token_id)
-            others.append(Candidate(token_id, other.text, round(probability, 4), other.raw))
-        return Change(
-            commit.position,
-            kind,
-            commit.token_id,
-            token.text,
-            round(commit.confidence, 4),
-            token.raw,
-            tuple(others),
-        )
+        others = self._candidates(commit)
+        confidence = round(commit.confidence, 4)
+        return Change(commit.position, kind, commit.token_id, token.text, confidence, token.raw, others)
+
+    def _candidates(self, commit: Commit) -> tuple[Candidate, ...]:
+        """What else could stand there, for people."""
+        texts = [(token_id, self._tokens.token(token_id), share) for token_id, share in commit.alternatives]
+        return tuple(Candidate(token_id, text.text, round(share, 4), text.raw) for token_id, text, share in texts)
 
     def _forced(self, position: int, token_id: int) -> Change:
         token = self._tokens.token(token_id)
@@ -137,25 +213,29 @@ class Lane:
         changed = []
         for position in step.remasked:
             self._guesses.pop(position, None)
-        for position, token_id, probability in step.guesses:
-            before, sure = self._guesses.get(position, (-1, 0.0))
-            if before == token_id and abs(sure - probability) < GUESS_CHANGE:
+        for guess in step.guesses:
+            before, sure = self._guesses.get(guess.position, (-1, 0.0))
+            if before == guess.token_id and abs(sure - guess.confidence) < GUESS_CHANGE:
                 continue
-            self._guesses[position] = (token_id, probability)
-            changed.append(Guess(position, self._tokens.token(token_id).text, round(probability, 4)))
+            self._guesses[guess.position] = (guess.token_id, guess.confidence)
+            text = self._tokens.token(guess.token_id).text
+            changed.append(Guess(guess.position, text, round(guess.confidence, 4), self._candidates(guess)))
         return tuple(changed)
 
 
-def text_of(canvas: Sequence[int], mask_id: int, stop_ids: Sequence[int], tokens: Tokens) -> tuple[str, int]:
-    """The text before the first stop id and its number of tokens; masks among it become an ellipsis."""
+def text_of(
+    canvas: Sequence[int], mask_id: int, stop_ids: Sequence[int], tokens: Tokens, kept: Collection[int] = ()
+) -> tuple[str, int]:
+    """The text before the first stop id, and how many of its tokens are not at `kept` positions; masks among it
+    become an ellipsis."""
     parts: list[list[int]] = [[]]
     useful = 0
-    for token in canvas:
+    for at, token in enumerate(canvas):
         if token in stop_ids:
             break
         if token != mask_id:
             parts[-1].append(token)
-            useful += 1
+            useful += at not in kept
         elif parts[-1]:
             parts.append([])
     return GAP.join(tokens.decode(part) for part in parts if part), useful
@@ -172,7 +252,8 @@ def header_of(run: Run, denoiser: Denoiser, prompt_tokens: int, **facts: object)
         seed=run.seed,
         prompt=run.request.prompt,
         prompt_tokens=prompt_tokens,
-        length=run.request.length,
+        parent_run_id=run.request.parent_run_id,
+        parent_step=run.request.parent_step,
         stop_ids=denoiser.spec.stop_ids,
         stop_texts=tuple(denoiser.tokens.token(at).text for at in denoiser.spec.stop_ids),
         dtype=str(denoiser.dtype).removeprefix("torch."),

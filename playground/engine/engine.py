@@ -14,8 +14,9 @@ from collections.abc import Callable
 from playground.denoisers.base import Denoiser
 from playground.denoisers.catalogue import CATALOGUE
 from playground.denoisers.loading import load_denoiser
-from playground.engine.batching import ModelState, ModelStatus, Worker
+from playground.engine.batching import Worker
 from playground.engine.run import Run
+from playground.engine.state import ModelState, ModelStatus
 from playground.request import MAX_SEED, GenerationRequest, RequestError, check_limits
 from playground.settings import Settings, get_settings
 from playground.trace import Trace
@@ -123,7 +124,7 @@ class Engine:
                         f"You already have {self.settings.max_queue_per_visitor} runs waiting or active; "
                         "stop one or wait for it to end."
                     )
-                run = Run(request, seed=seed, visitor=visitor, place=worker.place)
+                run = Run(request, seed=seed, visitor=visitor, place=worker.place, wake=worker.wake)
                 if worker.submit(run):
                     return run
 
@@ -156,6 +157,7 @@ class Engine:
                     device_lock=self._device_lock,
                     max_active=self.settings.max_active,
                     max_seconds=self.settings.max_seconds,
+                    max_length=self.settings.limits["length"],
                     on_end=self._on_end,
                 )
             return worker

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from playground.engine.batching import ModelState
+from playground.denoisers.base import Tokens
 from playground.engine.engine import Engine
 from playground.engine.run import Run
+from playground.engine.state import ModelState
 from playground.request import RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Frame, Outcome, Result, Trace
@@ -46,6 +47,13 @@ class DenoisingPipeline:
         if status.state is ModelState.FAILED:
             self.close()
             raise PipelineError(status.message)
+
+    @property
+    def tokens(self) -> Tokens:
+        """The model's vocabulary and template."""
+        denoiser = self._engine.denoiser(self.model)
+        assert denoiser is not None
+        return denoiser.tokens
 
     def generate(self, prompt: str, target_length: int | None = None, **knobs: Any) -> str:
         """Denoise a canvas of `target_length` tokens and return its text, up to the first stop id.

@@ -23,10 +23,17 @@ class Run:
         seed: the seed that will be used.
         visitor: whose run it is; empty for the command line and the Python door.
         place: tells how many runs are ahead of this one.
+        wake: called when the run may go on after a pause.
     """
 
     def __init__(
-        self, request: GenerationRequest, *, seed: int, visitor: str = "", place: Callable[[Run], int]
+        self,
+        request: GenerationRequest,
+        *,
+        seed: int,
+        visitor: str = "",
+        place: Callable[[Run], int],
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.id = secrets.token_hex(12)
         self.request, self.seed, self.visitor = request, seed, visitor
@@ -34,7 +41,9 @@ class Run:
         self.submitted_at = time.monotonic()
         self.cancelled = threading.Event()
         self.cancel_reason = ""
-        self._place = place
+        self._place, self._wake = place, wake
+        self._paused_at: float | None = None
+        self._paused_before = 0.0
         self._trace: Trace | None = None
         self._changed = threading.Condition()
 
@@ -60,6 +69,32 @@ class Run:
         if not self.cancelled.is_set():
             self.cancel_reason = reason
             self.cancelled.set()
+            self._wake()
+
+    def pause(self) -> None:
+        """Ask the worker to wait before the next forward. What is waited does not count against deadlines."""
+        with self._changed:
+            if self._paused_at is None and not self.done:
+                self._paused_at = time.monotonic()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        with self._changed:
+            if self._paused_at is not None:
+                self._paused_before += time.monotonic() - self._paused_at
+                self._paused_at = None
+        self._wake()
+
+    @property
+    def paused(self) -> bool:
+        """Waiting between forwards because somebody asked for it."""
+        return self._paused_at is not None
+
+    @property
+    def paused_seconds(self) -> float:
+        """How long the run has been paused, all pauses together."""
+        since = self._paused_at
+        return self._paused_before + (0.0 if since is None else time.monotonic() - since)
 
     def next_events(self, cursor: int, timeout: float | None = None) -> list[Event]:
         """Events from number `cursor` on (0 is the header); waits for one, at most `timeout` seconds."""

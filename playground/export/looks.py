@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from playground.trace import Candidate, Cell, Change, Frame, Guess, Kind, Trace, apply
 
@@ -29,7 +29,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a position looks: `kind` is mask, noise, text, end or padding; `marks` any of fresh, revised, unsure, back.
+    """How a position looks: `kind` is mask, noise, text, end or padding; `marks` any of given, fresh, revised, unsure,
+    back and pinned.
 
     `sure` is the probability of a mask's guess.
     """
@@ -63,7 +64,11 @@ class Stills:
             _carry_out(frame, self._cells, self._guesses)
         self._at = k
         step = self._trace.frames[k - 1].step if k else -1
-        return list(self._looks(step))
+        pinned = set(self._trace.header.pinned)
+        return [
+            replace(look, marks=look.marks | {"pinned"}) if at in pinned else look
+            for at, look in enumerate(self._looks(step))
+        ]
 
     def _looks(self, step: int) -> Iterator[Look]:
         joined = _joined(self._cells, self._stops)
@@ -130,6 +135,8 @@ def _token(cell: Cell, joined: list[Piece] | None, step: int, *, stops: bool, en
 
 
 def _marks(cell: Cell, step: int) -> frozenset[str]:
+    if cell.kind is Kind.GIVEN:
+        return frozenset({"given"})
     marks = set()
     if cell.step == step:
         marks.add("fresh")

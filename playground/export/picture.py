@@ -124,7 +124,8 @@ class Painter:
         thick = 3 * self._scale
         draw.rectangle((left, y, right, y + thick), self._colours.mask)
         draw.rectangle((left, y, left + share * (right - left), y + thick), self._colours.accent)
-        masks = frames[k - 1].masks_left if k else self._trace.header.length
+        header = self._trace.header
+        masks = frames[k - 1].masks_left if k else header.length - len(header.start)
         said = f"step {k} of {len(frames)} · {masks} {'mask' if masks == 1 else 'masks'} left"
         write(draw, (left, y + 20 * self._scale), said, self._plain, self._colours.soft)
 
@@ -186,6 +187,8 @@ class Painter:
         if "unsure" in marks and box.look.kind == "text":
             for at in range(round(x), round(right) - scale, 4 * scale):
                 draw.ellipse((at, bottom - 2 * scale, at + 2 * scale - 1, bottom - 1), ink)
+        if "pinned" in marks:
+            draw.rectangle((x, bottom - 2 * scale, right - 1, bottom), colours.level)
         write(draw, (x, base), box.text, self._type.text, ink)
 
 
@@ -228,6 +231,7 @@ def _size_of(length: int) -> int:
 
 def _is_right_to_left(trace: Trace) -> bool:
     """Whether most letters of the whole run run from right to left; so is it then at every step."""
-    letters = "".join(change.text for frame in trace.frames for change in frame.changes)
+    changes = [*trace.header.start, *(change for frame in trace.frames for change in frame.changes)]
+    letters = "".join(change.text for change in changes)
     kinds = [unicodedata.bidirectional(letter) for letter in letters if letter.isalpha()]
     return 2 * sum(kind in _ARABIC_OR_HEBREW for kind in kinds) > len(kinds)

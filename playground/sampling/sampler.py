@@ -7,17 +7,18 @@ The order inside a step: ban, take back, propose, score, select, commit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor
 
 from playground.request import Correction, GenerationRequest, Schedule, StopRule
 from playground.sampling import confidence, schedule
+from playground.sampling.commits import Commit, Step
 from playground.sampling.correction import first_rejected
+from playground.sampling.guard import Guard, NoGuard
 from playground.sampling.proposal import propose
-from playground.sampling.schedule import COUNTED, Block, plan_blocks
+from playground.sampling.schedule import COUNTED, Block, plan_masked
 
 ALTERNATIVES = 5
 """Candidates kept for each committed position."""
@@ -25,30 +26,6 @@ ALTERNATIVES = 5
 
 class SamplerError(RuntimeError):
     """Logits no sampler can use; the text is one sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """A position that got its token. `alternatives` are (token id, raw probability), best first."""
-
-    position: int
-    token_id: int
-    confidence: float
-    alternatives: tuple[tuple[int, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What one forward changed: tokens committed, tokens forced (padding after the end), best guesses left; with a
-    correction also tokens put in place of others (`edits`) and positions masked again (`remasked`)."""
-
-    block: int
-    commits: tuple[Commit, ...]
-    forced: tuple[tuple[int, int], ...]
-    guesses: tuple[tuple[int, int, float], ...]
-    masks_left: int
-    edits: tuple[Commit, ...] = ()
-    remasked: tuple[int, ...] = ()
 
 
 class Sampler:
@@ -60,6 +37,10 @@ class Sampler:
         stop_ids: end the text; see `GenerationRequest.stop_rule`.
         seed: fixes every draw on a device.
         device: where the logits live.
+        start: token id or mask id at each position; all masks when left out.
+        pinned: positions that never change.
+        guard: says what may not be committed.
+        enders: tokens besides the stop ids that end the text where nothing pinned is behind them.
 
     Attributes:
         canvas: token id at each position, `mask_id` where masked.
@@ -74,13 +55,21 @@ class Sampler:
         stop_ids: Sequence[int],
         seed: int,
         device: torch.device,
+        start: Sequence[int] = (),
+        pinned: Collection[int] = (),
+        guard: Guard | None = None,
+        enders: Collection[int] = (),
     ) -> None:
         self.request = request
         self.mask_id, self.stop_ids = mask_id, tuple(stop_ids)
-        steps = request.steps if request.schedule in schedule.STEPPED else request.length
-        self.blocks: tuple[Block, ...] = plan_blocks(request.length, request.block, steps)
-        self.canvas: list[int] = [mask_id] * request.length
-        self.done = False
+        self.canvas: list[int] = list(start) or [mask_id] * request.length
+        self.pinned = frozenset(pinned)
+        self._tail = max(self.pinned, default=-1) + 1
+        self._guard: Guard = guard or NoGuard()
+        self._ends = frozenset(stop_ids) | frozenset(enders)
+        masked = [at for at, token in enumerate(self.canvas) if token == mask_id]
+        steps = request.steps if request.schedule in schedule.STEPPED else len(self.canvas)
+        self.blocks: tuple[Block, ...] = plan_masked(len(self.canvas), masked, request.block, steps)
         self._generator = torch.Generator(device=device).manual_seed(seed)
         self._block = 0
         self._steps_in = [0] * len(self.blocks)
@@ -88,7 +77,9 @@ class Sampler:
         self._corrects = request.correction is Correction.CAUSAL
         self._settled = 0
         self._steps = 0
-        self._committed_in = [0] * request.length
+        self._committed_in = [0] * len(self.canvas)
+        self.done = False
+        self.forced_at_start = self._advance()
 
     @property
     def masks_left(self) -> int:
@@ -106,8 +97,7 @@ class Sampler:
         """Commits that a correction has not looked at and can now: those before the first mask, ascending."""
         if self.done or not self._corrects:
             return []
-        end = self.canvas.index(self.mask_id) if self.mask_id in self.canvas else len(self.canvas)
-        return list(range(self._settled, end))
+        return [at for at in range(self._settled, self._first_mask()) if at not in self.pinned]
 
     @torch.inference_mode()
     def step(self, logits: Tensor, causal: Tensor | None = None) -> Step:
@@ -140,7 +130,8 @@ class Sampler:
                 return Step(block, (), forced, (), self.masks_left, (edit,), remasked)
         commits, guesses = self._commit(logits, probabilities, positions)
         # Only now does the canvas change, so that a device that fails midway leaves no half step.
-        self._settled += len(checked)
+        if checked:
+            self._settled = checked[-1] + 1
         self._steps += 1
         for commit in commits:
             self.canvas[commit.position] = commit.token_id
@@ -186,11 +177,13 @@ class Sampler:
         position = checked[wrong]
         row = torch.zeros(len(checked), dtype=torch.bool, device=causal.device)
         row[wrong] = True
-        (edit,) = self._commits(row, believed, self._propose(causal), checked)
+        proposals = self._propose(causal)
+        self._guarded(row, causal, proposals, checked)
+        (edit,) = self._commits(row, believed, proposals, checked)
         since = self._committed_in[position]
         self._steps += 1
         self.canvas[position], self._committed_in[position] = edit.token_id, self._steps
-        behind = range(position + 1, len(self.canvas))
+        behind = [at for at in range(position + 1, len(self.canvas)) if at not in self.pinned]
         remasked = tuple(at for at in behind if self.canvas[at] != self.mask_id and self._committed_in[at] >= since)
         for at in remasked:
             self.canvas[at] = self.mask_id
@@ -199,14 +192,38 @@ class Sampler:
 
     def _commit(
         self, logits: Tensor, probabilities: Tensor, positions: Sequence[int]
-    ) -> tuple[tuple[Commit, ...], tuple[tuple[int, int, float], ...]]:
+    ) -> tuple[tuple[Commit, ...], tuple[Commit, ...]]:
         """What to commit, and the best guesses for the rest."""
         if not positions:
             return (), ()
         proposals = self._propose(logits)
         chosen = self._select(probabilities, proposals, positions)
+        self._guarded(chosen, logits, proposals, positions)
         commits = self._commits(chosen, probabilities, proposals, positions)
         return commits, self._guesses(~chosen, probabilities, positions)
+
+    def _guarded(self, chosen: Tensor, logits: Tensor, proposals: Tensor, positions: Sequence[int]) -> None:
+        """Put the next best proposal in place of each chosen one that the guard refuses, in order of position."""
+        if isinstance(self._guard, NoGuard):
+            return
+        canvas = list(self.canvas)
+        for row in chosen.nonzero()[:, 0].tolist():
+            while self._guard.refuses(canvas, positions[row], token := int(proposals[row])):
+                logits[row, token] = -torch.inf
+                if not bool(logits[row].isfinite().any()):
+                    raise SamplerError(
+                        "No token may stand in one of the blanks; ban less, or change the text around it."
+                    )
+                proposals[row] = self._propose(logits[row : row + 1])[0]
+            canvas[positions[row]] = token
+
+    def ban(self, logits: Tensor, positions: Sequence[int]) -> None:
+        """Minus infinity, in place, where a token may not stand; `[len(positions), vocabulary]`."""
+        self._ban(logits, positions)
+
+    def refuses(self, canvas: Sequence[int], position: int, token_id: int) -> bool:
+        """Whether the guard refuses a token."""
+        return self._guard.refuses(canvas, position, token_id)
 
     def _ban(self, logits: Tensor, positions: Sequence[int]) -> None:
         logits[:, self.mask_id] = -torch.inf
@@ -217,6 +234,11 @@ class Sampler:
             logits[:, stops] -= self.request.stop_penalty
         elif rule is StopRule.NEVER_FIRST and positions[0] == 0:
             logits[0, stops] = -torch.inf
+        for row, position in enumerate(positions):
+            if position < self._tail:
+                logits[row, stops] = -torch.inf  # the text goes on behind it
+            if (barred := self._guard.barred(position)) is not None:
+                logits[row, barred] = -torch.inf
 
     def _select(self, probabilities: Tensor, proposals: Tensor, positions: Sequence[int]) -> Tensor:
         """Which rows are committed, `[n]` of bool."""
@@ -253,15 +275,13 @@ class Sampler:
             commits.append(Commit(positions[row], token, p, others))
         return tuple(commits)
 
-    def _guesses(
-        self, left: Tensor, probabilities: Tensor, positions: Sequence[int]
-    ) -> tuple[tuple[int, int, float], ...]:
-        rows = left.nonzero()[:, 0]
-        if rows.numel() == 0:
-            return ()
-        best = probabilities.max(-1)
-        values, tokens = best.values[rows].tolist(), best.indices[rows].tolist()
-        return tuple((positions[row], token, p) for row, token, p in zip(rows.tolist(), tokens, values, strict=True))
+    @staticmethod
+    def _guesses(left: Tensor, probabilities: Tensor, positions: Sequence[int]) -> tuple[Commit, ...]:
+        """The best token of each row that is left, as if it were committed."""
+        return Sampler._commits(left, probabilities, probabilities.argmax(-1), positions)
+
+    def _first_mask(self) -> int:
+        return self.canvas.index(self.mask_id) if self.mask_id in self.canvas else len(self.canvas)
 
     # --- from step to step ----------------------------------------------------------------------
 
@@ -277,7 +297,7 @@ class Sampler:
         if self.request.end_at_stop and (forced := self._pad_after_stop()) is not None:
             self.done = True
             return forced
-        masked = self.canvas.index(self.mask_id) if self.mask_id in self.canvas else len(self.canvas)
+        masked = self._first_mask()
         self._block = next((i for i, block in enumerate(self.blocks) if masked < block.end), len(self.blocks))
         self.done = masked == len(self.canvas) and not self.checked()
         return ()
@@ -285,11 +305,12 @@ class Sampler:
     def _pad_after_stop(self) -> tuple[tuple[int, int], ...] | None:
         """Once the text before the first stop id is complete, fill what is behind it; None until then."""
         for at, token in enumerate(self.canvas):
-            if token == self.mask_id or (self._corrects and at >= self._settled):
+            if token == self.mask_id or (self._corrects and at >= self._settled and at not in self.pinned):
                 return None
-            if token in self.stop_ids:
+            if at >= self._tail and token in self._ends:
                 rest = [i for i in range(at, len(self.canvas)) if self.canvas[i] == self.mask_id]
+                padding = token if token in self.stop_ids else self.stop_ids[0]
                 for i in rest:
-                    self.canvas[i] = token
-                return tuple((i, token) for i in rest)
+                    self.canvas[i] = padding
+                return tuple((i, padding) for i in rest)
         return None

@@ -8,6 +8,7 @@ position a forward, so that no forward is wasted and every run ends. Must not kn
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -46,6 +47,21 @@ def plan_blocks(length: int, block: int, steps: int) -> tuple[Block, ...]:
     lengths = [min(size, length - start) for start in starts]
     shares = _share(steps, lengths)
     return tuple(Block(start, start + size, share) for start, size, share in zip(starts, lengths, shares, strict=True))
+
+
+def plan_masked(canvas_length: int, masked: Sequence[int], block: int, steps: int) -> tuple[Block, ...]:
+    """The same for a canvas of which only some positions, ascending, are masked: `block` and `steps` count those.
+
+    The blocks cover the whole canvas, so that a position that is masked again belongs to one.
+    """
+    if len(masked) == canvas_length:
+        return plan_blocks(canvas_length, block, steps)
+    if not masked:
+        return (Block(0, canvas_length, 1),)
+    plan = plan_blocks(len(masked), block, steps)
+    starts = [0, *(masked[part.start] for part in plan[1:])]
+    ends = [*starts[1:], canvas_length]
+    return tuple(Block(start, end, part.steps) for start, end, part in zip(starts, ends, plan, strict=True))
 
 
 def _share(steps: int, lengths: list[int]) -> list[int]:

@@ -118,9 +118,22 @@ def _infill(body: Mapping[str, Any]) -> Iterator[str]:
     entries = body.get("infill", {})
     if not entries:
         return
-    yield from _head("gap", "all right", "base, left to right", "gained", "tokens right", "base", "perplexity", "base")
+    yield from _head(
+        "gap",
+        "all right",
+        "base, left to right",
+        "gained",
+        "rescored",
+        "gained",
+        "tokens right",
+        "base",
+        "perplexity",
+        "base",
+    )
     for name, f in entries.items():
         cells = [_cell(f[key], percent=True) for key in ("denoiser_exact", "left_to_right_exact", "exact_gain")]
+        rescored = ("rescored_exact", "rescored_gain")
+        cells += [_cell(f[key], percent=True) if key in f else "" for key in rescored]
         cells += [_cell(f[key], percent=True) for key in ("denoiser_tokens", "left_to_right_tokens")]
         cells += [_cell(f[key], 1) for key in ("denoiser_perplexity", "left_to_right_perplexity")]
         yield f"| {name} | {' | '.join(cells)} |"

@@ -109,8 +109,8 @@ def _arm(folder: Path, run: Path, recipe: Recipe, seconds: float) -> dict[str, A
 def measure(network: GatedDenoiser, data: Path, recipe: Recipe) -> dict[str, Figure]:
     """Shares of masks whose best token is the text's own, with intervals over texts.
 
-    `ahead 1` … behind a prefix with nothing after, by distance; `gap 1`, `gap 3` in held-out answers; `people 1` in texts
-    that people wrote.
+    `ahead 1` … behind a prefix with nothing after, by distance; `gap 1`, `gap 3` in held-out answers; `people 1` in
+    texts that people wrote.
     """
     _, answers = read_examples(data, recipe.base.folder, recipe.data)
     tokens = load_tokens(recipe.base.folder)

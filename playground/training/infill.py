@@ -16,12 +16,17 @@ from pathlib import Path
 import torch
 
 from playground.denoisers.base import Job
-from playground.denoisers.pocket import MASK_ID, PocketDenoiser
+from playground.denoisers.pocket import END_ID, MASK_ID, PocketDenoiser
+from playground.sampling.rescoring import Rescorer
 from playground.training.evaluate import Written, chunks, judged, perplexity
 from playground.training.measures import Figure, bootstrap, mean
 
 PROMPT = "Write a short text."
 SIZES = (1, 2, 3, 4, 8)
+CANDIDATES = 16
+"""Tokens tried at a gap."""
+RESCORED_UP_TO = 3
+"""Largest gaps that are rescored too: it takes two forwards a position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,24 @@ def filled(denoiser: PocketDenoiser, some: Sequence[Case]) -> list[tuple[int, ..
 
 
 @torch.inference_mode()
+def filled_rescored(denoiser: PocketDenoiser, some: Sequence[Case]) -> list[tuple[int, ...]]:
+    """Fill as `filled` does, then try the best candidates at each gap and keep what makes the whole text likeliest."""
+    prompt = denoiser.tokens.encode_prompt(PROMPT)
+    result: list[tuple[int, ...]] = []
+    for case, draft in zip(some, filled(denoiser, some), strict=True):
+        canvas, context = list(draft), denoiser.prepare(prompt, len(draft))
+        rescorer = Rescorer(canvas, case.gaps, CANDIDATES, lambda *_: False)
+        while not rescorer.done:
+            at = rescorer.position
+            masked = [MASK_ID if place == at else token for place, token in enumerate(canvas)]
+            (logits,) = denoiser.logits([Job(context, masked, [at])])
+            logits[:, [MASK_ID, END_ID]] = -torch.inf
+            rescorer.decide(denoiser.rescore(context, canvas, at, rescorer.propose(logits[0])), 1)
+        result.append(tuple(canvas))
+    return result
+
+
+@torch.inference_mode()
 def filled_left_to_right(denoiser: PocketDenoiser, some: Sequence[Case]) -> list[tuple[int, ...]]:
     """Fill each gap with the base's best token given only the text before it, from left to right."""
     result: list[tuple[int, ...]] = []
@@ -107,11 +130,17 @@ def filled_left_to_right(denoiser: PocketDenoiser, some: Sequence[Case]) -> list
 
 
 def infill_figures(denoiser: PocketDenoiser, size: int, *, scattered: bool) -> dict[str, Figure]:
-    """Exact match (the whole case), tokens right, and the judge's perplexity of the completed texts, for both sides."""
+    """Exact match (the whole case), tokens right, and the judge's perplexity of the completed texts.
+
+    For the denoiser, for the base from left to right, and for the denoiser's candidates rescored by the base.
+    """
     some = cases(denoiser, size, scattered=scattered)
     figures: dict[str, Figure] = {}
     matches = {}
-    for name, fill in (("denoiser", filled), ("left_to_right", filled_left_to_right)):
+    sides = {"denoiser": filled, "left_to_right": filled_left_to_right}
+    if size <= RESCORED_UP_TO:
+        sides["rescored"] = filled_rescored
+    for name, fill in sides.items():
         answers = fill(denoiser, some)
         pairs = list(zip(some, answers, strict=True))
         matches[name] = [float(case.ids == answer) for case, answer in pairs]
@@ -120,6 +149,7 @@ def infill_figures(denoiser: PocketDenoiser, size: int, *, scattered: bool) -> d
         figures[f"{name}_tokens"] = bootstrap(right, mean)
         texts = [Written(PROMPT, ids, denoiser.tokens.decode(ids), 0, finished=True) for ids in answers]
         figures[f"{name}_perplexity"] = bootstrap(judged(denoiser, texts), perplexity)
-    gained = [a - b for a, b in zip(matches["denoiser"], matches["left_to_right"], strict=True)]
-    figures["exact_gain"] = bootstrap(gained, mean)
+    for name in sorted(set(matches) - {"left_to_right"}):
+        gained = [a - b for a, b in zip(matches[name], matches["left_to_right"], strict=True)]
+        figures["exact_gain" if name == "denoiser" else f"{name}_gain"] = bootstrap(gained, mean)
     return figures

@@ -19,7 +19,8 @@ STATIC_URL = "unmask/static"
 
 _VIEWER_SCRIPT = f"""
 import(new URL("{STATIC_URL}/mount.js", document.baseURI).href).then((module) => {{
-  const feed = module.mountViewer(element.querySelector(".unmask-mount"));
+  const act = (detail) => trigger("submit", detail);
+  const feed = module.mountViewer(element.querySelector(".unmask-mount"), act);
   feed(props.value);
   watch("value", () => feed(props.value));
 }});
@@ -33,7 +34,10 @@ watch("value", show);
 
 
 def viewer(value: str = "", **options: Any) -> gr.HTML:
-    """The canvas viewer; its value is one growing string of JSON lines (a trace, and control lines)."""
+    """The canvas viewer; its value is one growing string of JSON lines (a trace, and control lines).
+
+    Its `submit` event says what people want done with the run (see `playground.ui.branching`).
+    """
     # Functions and not subclasses: beside a subclass Gradio writes a .pyi file into the source tree.
     return gr.HTML(
         value,

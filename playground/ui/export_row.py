@@ -17,13 +17,12 @@ from playground.ui.share import Linking, copies, share_line
 
 PRESS = "() => setTimeout(() => document.getElementById('%s').click(), 100)"
 """Presses a hidden button, once what it does is there."""
-_LOOKING = (
-    "(...values) => {"
-    " const bar = document.querySelector('.unmask-player .um-scrubber');"
-    " return [...values.slice(0, -2), bar && !bar.disabled ? Number(bar.value) : null,"
-    " document.body.classList.contains('dark')]; }"
-)
-"""Fills in the last two inputs: the step that the viewer shows, and whether the page is dark."""
+_LOOKING = """(...values) => {
+  const bar = document.querySelector('#%s .um-scrubber');
+  const step = bar && !bar.disabled ? Number(bar.value) : null;
+  return [...values.slice(0, -2), step, document.body.classList.contains('dark')];
+}"""
+"""Fills in the last two inputs: the step that a viewer shows, and whether the page is dark."""
 FEW_AT_ONCE: dict[str, Any] = {"concurrency_id": "export", "concurrency_limit": 2}
 """Pictures take a core for seconds, so everybody's share one limit, which each event has to name (see Gradio)."""
 SLOW = "gif"
@@ -35,13 +34,13 @@ class Source:
     """Where a row's run comes from.
 
     `find` gives the trace for the values of `inputs` and raises `TraceError` with a sentence; `name` begins the ids of
-    the row's elements; `follows_viewer` says whether pictures show the step that the viewer is at, or the last.
+    the row's elements; `viewer` is the id of the viewer whose step pictures show, without one it is the last.
     """
 
     name: str
     find: Callable[..., Trace]
     inputs: list[Any]
-    follows_viewer: bool = False
+    viewer: str = "none"
 
 
 class ExportRow:
@@ -49,24 +48,24 @@ class ExportRow:
 
     Args:
         source: the run to export.
-        linking: the link that the row's last button copies.
+        linking: the link that the row's last button copies, if there is one.
     """
 
-    def __init__(self, source: Source, linking: Linking) -> None:
+    def __init__(self, source: Source, linking: Linking | None = None) -> None:
         self._source = source
         name = source.name
         with gr.Row(elem_id=name, elem_classes="unmask-export") as self.row:
             gr.HTML('<p class="unmask-caption">Take it along</p>', apply_default_css=False)
             self.buttons = {kind: self._pill(known.title, kind) for kind, known in FORMATS.items()}
-            link = self._pill("Copy link", "link")
+            link = self._pill("Copy link", "link") if linking else None
             # A download button fetches the file it already has; this one gets its file when asked, and is pressed.
             self.file = gr.DownloadButton(visible="hidden", elem_id=f"{name}-file")
             # What a script fills in: where the viewer is, and the page's colours.
             self.step = gr.Number(visible=False)
             self.dark = gr.Checkbox(visible=False)
         self.message = text_line(elem_id=f"{name}-message")
-        line = share_line(elem_id=f"{name}-line")
-        copies(link, line, linking)
+        if link and linking:
+            copies(link, share_line(elem_id=f"{name}-line"), linking)
         self._connect()
 
     def _pill(self, title: str, kind: str) -> gr.Button:
@@ -79,7 +78,7 @@ class ExportRow:
                 self._writer(kind),
                 [*self._source.inputs, self.step, self.dark],
                 [self.file, self.message],
-                js=_LOOKING,
+                js=_LOOKING % self._source.viewer,
                 show_progress="hidden",
                 api_visibility="private",
                 **FEW_AT_ONCE,
@@ -100,9 +99,10 @@ class ExportRow:
 
         return write
 
-    def _step(self, trace: Trace, step: object) -> int | None:
+    @staticmethod
+    def _step(trace: Trace, step: object) -> int | None:
         """The viewer's step, where it can be one of this trace."""
-        if not self._source.follows_viewer or isinstance(step, bool) or not isinstance(step, int | float):
+        if isinstance(step, bool) or not isinstance(step, int | float):
             return None
         return int(step) if 0 <= step <= len(trace.frames) else None
 

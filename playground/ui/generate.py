@@ -10,11 +10,13 @@ import gradio as gr
 
 from playground.denoisers.catalogue import CATALOGUE
 from playground.engine.engine import Engine
+from playground.engine.run import Run
 from playground.labs.examples import Example
 from playground.presets import DEFAULT_PRESET, PRESETS
 from playground.request import MAX_SEED, RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Trace
+from playground.ui.branching import asked_of, branch_request
 from playground.ui.components import control_line, plain, text_line, turn_line, viewer
 from playground.ui.export_row import ExportRow, Source, trace_of_value
 from playground.ui.knobs import DECIDING, FIELDS, Knobs, SeedRow, completed, settings_of
@@ -39,15 +41,15 @@ class GenerateTab:
         self._sessions = Sessions()
         self._examples = examples
         with gr.Row(elem_id="generate"):
-            with gr.Column(elem_id="ask", min_width=280):
+            with gr.Column(elem_id="ask", elem_classes="unmask-controls", min_width=280):
                 self._build_ask(examples)
             with gr.Column(elem_id="watch", min_width=280):
                 self.viewer = viewer(first_value(examples), elem_id="viewer")
                 self.exports = ExportRow(
-                    Source("export", trace_of_value, [self.viewer], follows_viewer=True),
+                    Source("export", trace_of_value, [self.viewer], "viewer"),
                     Linking(link_to_shown, [self.viewer], HEADER_ONLY),
                 )
-            with gr.Column(elem_id="settings", min_width=280):
+            with gr.Column(elem_id="settings", elem_classes="unmask-controls", min_width=280):
                 self._build_settings()
         self._connect(visitor)
 
@@ -128,6 +130,14 @@ class GenerateTab:
             concurrency_limit=None,
             **hidden,
         )
+        self.branching = self.viewer.submit(
+            self._act,
+            [visitor, self.seed.seed, self.seed.lock, *self.knobs.components],
+            [self.viewer, self.message, self.run, self.stop, self.seed.seed],
+            concurrency_limit=None,
+            trigger_mode="multiple",
+            **hidden,
+        )
         self.stop.click(self._stop, None, None, queue=False, **hidden)
         self.seed.dice.click(
             lambda: (secrets.randbelow(MAX_SEED + 1), True),
@@ -160,7 +170,7 @@ class GenerateTab:
                 lambda example=example: self._show_example(example),
                 None,
                 [self.viewer, self.run, self.stop, self.message, *self.request_components],
-                cancels=[self.running],
+                cancels=[self.running, self.branching],
                 queue=False,
                 **hidden,
             )
@@ -185,6 +195,10 @@ class GenerateTab:
         except RequestError as error:
             yield gr.skip(), str(error), gr.skip(), gr.skip(), gr.skip()
             return
+        yield from self._show(request, run)
+
+    def _show(self, request: gr.Request, run: Run) -> Iterator[Any]:
+        """Stream a run into the viewer."""
         session = request.session_hash or ""
         self._sessions.start(session, run)
         try:
@@ -195,11 +209,38 @@ class GenerateTab:
                     yield value, "", gr.update(visible=False), gr.update(visible=True), run.seed
                 else:
                     yield value, gr.skip(), gr.skip(), gr.skip(), gr.skip()
-            yield gr.skip(), "", gr.update(visible=True), gr.update(visible=False), gr.skip()
+            if self._sessions.forget(session, run):
+                yield gr.skip(), "", gr.update(visible=True), gr.update(visible=False), gr.skip()
         finally:
             self._sessions.forget(session, run)
             if self._settings.on_disconnect == "stop":
                 run.cancel(GONE)
+
+    def _act(
+        self,
+        request: gr.Request,
+        event: gr.EventData,
+        visitor: str | None,
+        seed: float | None,
+        locked: bool,
+        *knobs: Any,
+    ) -> Iterator[Any]:
+        """Hold the run this page shows, let it go on, or run from an edited canvas."""
+        nothing = (gr.skip(),) * 5
+        try:
+            action, detail = asked_of(event._data)
+            shown = self._sessions.shown(request.session_hash or "")
+            if action in ("hold", "resume"):
+                if isinstance(shown, Run) and shown.id == detail.get("run"):
+                    (shown.pause if action == "hold" else shown.resume)()
+                yield nothing
+                return
+            asked = branch_request(detail, settings_of(knobs), seed if locked else None, self._settings.limits)
+            run = self._engine.submit(asked, visitor or f"session-{request.session_hash}")
+        except RequestError as error:
+            yield gr.skip(), str(error), gr.skip(), gr.skip(), gr.skip()
+            return
+        yield from self._show(request, run)
 
     def _stop(self, request: gr.Request) -> None:
         self._sessions.stop(request.session_hash or "")

@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from typing import Protocol
 
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
 from playground.engine.run import Run
+from playground.engine.state import ModelState
 from playground.trace import Event, Outcome, to_line
 from playground.ui.components import control_line, plain, turn_line
 
@@ -22,14 +23,27 @@ STATUS_SECONDS = 0.5
 """How often a waiting run's place is looked up."""
 
 
+class Stoppable(Protocol):
+    """A run, or several that belong together."""
+
+    def cancel(self) -> None:
+        """Stop, keeping what there is."""
+        ...
+
+
 class Sessions:
     """The run each open page is showing, so that Stop stops that one and no other."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, Stoppable] = {}
         self._lock = threading.Lock()
 
-    def start(self, session: str, run: Run) -> None:
+    def shown(self, session: str) -> Stoppable | None:
+        """What page `session` shows, if it is still going."""
+        with self._lock:
+            return self._runs.get(session)
+
+    def start(self, session: str, run: Stoppable) -> None:
         """`run` is now what page `session` shows; a run it showed before is stopped."""
         with self._lock:
             before = self._runs.get(session)
@@ -44,11 +58,13 @@ class Sessions:
         if run is not None:
             run.cancel()
 
-    def forget(self, session: str, run: Run) -> None:
-        """`run` is over."""
+    def forget(self, session: str, run: Stoppable) -> bool:
+        """`run` is over; False where the page shows another one by now."""
         with self._lock:
-            if self._runs.get(session) is run:
+            mine = self._runs.get(session) is run
+            if mine:
                 del self._runs[session]
+            return mine
 
 
 def stream(run: Run, engine: Engine) -> Iterator[str]:

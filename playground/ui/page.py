@@ -14,8 +14,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from playground.api.health import health_route
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
+from playground.engine.state import ModelState
 from playground.export.reading import MAX_BYTES
 from playground.labs import examples
 from playground.runlog.store import RunStore
@@ -23,6 +23,7 @@ from playground.settings import ROOT, Settings
 from playground.ui.components import STATIC_URL, text_line
 from playground.ui.door import add_door
 from playground.ui.generate import GenerateTab
+from playground.ui.infill import InfillTab
 from playground.ui.links import LinkOpener
 from playground.ui.runs import RunsTab
 from playground.ui.theme import THEME
@@ -57,6 +58,8 @@ def build_page(engine: Engine, store: RunStore, settings: Settings) -> gr.Blocks
         with gr.Tabs(elem_id="tabs") as tabs:
             with gr.Tab("Generate", id="generate"):
                 generate = GenerateTab(engine, settings, visitor, examples.load())
+            with gr.Tab("Infill", id="infill"):
+                InfillTab(engine, settings, visitor)
             with gr.Tab("Runs", id="runs") as runs_tab:
                 runs = RunsTab(store, settings, visitor, generate, lambda: tabs)
         add_door(engine)

@@ -130,7 +130,7 @@ class RunsTab:
             self._open,
             [self.chosen, visitor],
             [generate.viewer, generate.run, generate.stop, self.about, self._show_generate()],
-            cancels=[generate.running],
+            cancels=[generate.running, generate.branching],
             **hidden,
         )
         self.restore.click(

@@ -106,14 +106,13 @@ def test_settings_are_shared_and_embedded_without_some_controls(visit: Visitor) 
 @pytest.mark.parametrize("part", HIDEABLE)
 def test_each_part_can_be_left_out(visit: Visitor, part: str) -> None:
     """It is there on the page, and not on the embedded one."""
-    if part == "infill":
-        pytest.skip("the Infill tab has its own tests")
     where = {
         "knobs": "#length",
         "export": "#export",
         "chart": ".um-chart-box",
         "legend": ".um-legend",
         "figures": ".um-figures",
+        "infill": "[role=tab][data-tab-id=infill]",
         "runs": "[role=tab][data-tab-id=runs]",
     }.get(part, f"#{part}")
     page = visit(reduced_motion="reduce")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,19 @@ def test_a_run_that_goes_on_can_be_exported(visit: Visitor, tmp_path: Path) -> N
     expect(page.player).to_have_attribute("data-state", "ended")
     expect(page.page.locator(".um-status-message")).to_have_text("The run had not ended when this was saved.")
     assert download(page, "#export-jsonl", tmp_path).read_text("utf-8") == trace.to_lines()
+
+
+def test_a_filled_text_is_exported_too(visit: Visitor, tmp_path: Path) -> None:
+    """Beside the Infill tab's own viewer, whose step a picture shows."""
+    page = visit(reduced_motion="reduce")
+    page.tab("Infill")
+    page.page.locator("#infill-text textarea").fill("The cat[[2]] on the mat.")
+    page.page.locator("#infill-fill").click()
+    expect(page.page.locator("#infill-result textarea")).to_have_value(re.compile(r"^The cat.* on the mat\.$", re.S))
+    viewer = page.page.locator("#infill-viewer")
+    expect(viewer.locator(".unmask-player")).to_have_attribute("data-state", "ended")
+    (trace,) = read_traces(download(page, "#infill-export-jsonl", tmp_path).read_bytes())
+    assert trace.header.start
+    viewer.locator(".um-scrubber").fill("1")
+    expect(viewer.locator(".um-step")).to_contain_text("Step 1 of")
+    assert download(page, "#infill-export-png", tmp_path).read_bytes() == trace_png(trace, 1)

@@ -356,3 +356,36 @@ def test_a_mask_of_another_model_is_refused(folder: Path, change: str) -> None:
     (folder / "mask.safetensors").unlink()
     save_file(mask, folder / "mask.safetensors")
     refused(folder)
+
+
+@pytest.mark.parametrize("position", [0, 3, 7])
+def test_a_rescored_text_is_as_probable_as_the_base_finds_it(
+    pocket: PocketDenoiser, reference: Reference, position: int
+) -> None:
+    """Log probabilities of whole texts, several tokens tried at one place, against transformers reading each."""
+    prompt = pocket.tokens.encode_prompt("Write a short text.")
+    canvas = pocket.tokens.encode("The old man sat on a bench in the park.")[:10]
+    context = pocket.prepare(prompt, len(canvas))
+    masked = list(canvas)
+    masked[position] = MASK_ID
+    list(pocket.logits([Job(context, masked, [position])]))
+    tokens = [canvas[position], 339, 1000, 28]
+    scores = pocket.rescore(context, canvas, position, tokens)
+    for token, score in zip(tokens, scores.tolist(), strict=True):
+        text = [*canvas[:position], token, *canvas[position + 1 :]]
+        with torch.inference_mode():
+            logits = reference.base(input_ids=torch.tensor([[*prompt, *text]])).logits[0].log_softmax(-1)
+        wanted = sum(float(logits[len(prompt) + at - 1, text[at]]) for at in range(position, len(text)))
+        assert score == pytest.approx(wanted, abs=2e-3)
+    # The run goes on as if nothing had been asked.
+    again = next(iter(pocket.logits([Job(context, masked, [position])])))
+    fresh = next(iter(pocket.logits([Job(pocket.prepare(prompt, len(canvas)), masked, [position])])))
+    torch.testing.assert_close(again, fresh, atol=2e-4, rtol=0)
+
+
+def test_a_cache_of_another_text_is_not_rescored(pocket: PocketDenoiser) -> None:
+    prompt = pocket.tokens.encode_prompt("Hi.")
+    context = pocket.prepare(prompt, 3)
+    list(pocket.logits([Job(context, [5, 6, MASK_ID], [2])]))
+    with pytest.raises(ValueError, match="another text"):
+        pocket.rescore(context, [6, 6, 7], 2, [7])

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine, QueueFullError
 from playground.engine.run import Run
+from playground.engine.state import ModelState
 from playground.request import MAX_SEED, RequestError
 from playground.settings import Settings
 from playground.trace import Frame, Outcome, Result, Trace

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from playground.denoisers.base import Denoiser, DenoiserError, TokenText
 from playground.engine import batching, denoise, run
-from playground.engine.batching import ModelState
 from playground.engine.engine import Engine
 from playground.engine.run import Run
+from playground.engine.state import ModelState
 from playground.request import RequestError
 from playground.settings import Settings
 from playground.trace import Outcome, Result, Trace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,9 @@ def seen_by_viewer(look: str, pieces: list[list[str]]) -> tuple[str, set[str], s
 
 def mixed_trace() -> Trace:
     """Every kind of change, halves of characters, an end with padding behind it."""
-    trace = Trace(sample_trace("mixed", frames=0, length=10, result=None).header)
+    start = (Change(8, Kind.GIVEN, 30, " given"), Change(9, Kind.GIVEN, 31, " pinned"))
+    header = sample_trace("mixed", frames=0, length=10, result=None).header
+    trace = Trace(replace(header, start=start, pinned=(9,)))
     euro = [
         Change(0, Kind.COMMIT, 10, "", 0.9, "20e2"),
         Change(1, Kind.COMMIT, 11, "", 0.9, "82"),

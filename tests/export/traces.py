@@ -34,7 +34,11 @@ def traces(draw: st.DrawFn) -> Trace:
     length = draw(st.integers(1, 9))
     start = sample_trace(draw(_texts), "hello", frames=0, length=length, result=None)
     shown = {name: draw(_texts) for name in ("prompt", "model", "model_name", "device", "note", "created", "mode")}
-    header = replace(start.header, **shown, stop_ids=(2,), stop_texts=(draw(_texts),))
+    kept = sorted(draw(st.sets(st.integers(0, length - 1), max_size=3)))
+    given = tuple(Change(at, Kind.GIVEN, draw(_ids), draw(_texts), raw=draw(_raws)) for at in kept)
+    parent = draw(st.none() | st.just("0123456789abcdef01234567"))
+    branch = {"start": given, "pinned": tuple(kept[:2]), "parent_run_id": parent, "parent_step": parent and 3}
+    header = replace(start.header, **shown, **branch, stop_ids=(2,), stop_texts=(draw(_texts),))
     trace, size = Trace(header), length
     for step in range(1, draw(st.integers(0, 5)) + 1):
         changes = []

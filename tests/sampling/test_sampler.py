@@ -130,7 +130,7 @@ def test_scores_are_taken_before_temperature_and_cuts(
         assert c.confidence == pytest.approx(raw[c.token_id])
         assert [i for i, _ in c.alternatives] == sorted(range(VOCABULARY), key=lambda i: -raw[i])[:ALTERNATIVES]
         assert [p for _, p in c.alternatives] == pytest.approx(sorted(raw, reverse=True)[:ALTERNATIVES])
-    assert [(at, token) for at, token, _ in step.guesses] == [
+    assert [(guess.position, guess.token_id) for guess in step.guesses] == [
         (at, plain.argmax(shares[at])) for at in range(8) if sampler.canvas[at] == MASK
     ]
 
@@ -174,8 +174,9 @@ def test_what_holds_for_every_run(request_: GenerationRequest, seed: int, stops:
             assert dict(c.alternatives).get(c.token_id, c.confidence) == pytest.approx(c.confidence)
         if not sampler.done or canvas != seen.canvases[-1]:
             left = [at for at in range(block.start, block.end) if canvas[at] == MASK]
-            assert [at for at, _, _ in step.guesses] == left
-        assert all(token != MASK and 0 < p <= 1.0001 for _, token, p in step.guesses)
+            assert [guess.position for guess in step.guesses] == left
+        assert all(g.token_id != MASK and 0 < g.confidence <= 1.0001 for g in step.guesses)
+            assert all(g.alternatives[0][0] == g.token_id for g in step.guesses)
         before = canvas
 
 
