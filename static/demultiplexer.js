@@ -3,7 +3,7 @@
  * replay or says whose turn it is. Must not know what a frame is, nor the page.
  */
 
-/** @typedef {{ status?: string, autoplay?: boolean, turn?: number }} Control */
+/** @typedef {{ status?: string, autoplay?: boolean, ended?: boolean, turn?: number }} Control */
 
 /**
  * The control in a line, or null for a line that belongs to the trace.

@@ -5,6 +5,7 @@
 
 import { Demultiplexer } from "./demultiplexer.js";
 import { mountPlayer } from "./player.js";
+import { ended } from "./unfinished.js";
 
 /**
  * Put a player into an element.
@@ -19,7 +20,7 @@ export function mountViewer(element, act) {
     const { trace, controls } = lines.push(text ?? "");
     // Before the trace: its header clears the sentence that was said while waiting for it.
     for (const control of controls) if (control.status !== undefined) player.status(control.status);
-    player.feed(trace);
+    player.feed(controls.some((control) => control.ended) ? ended(trace) : trace);
     if (controls.some((control) => control.autoplay)) {
       player.go(0);
       player.play();

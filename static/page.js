@@ -3,6 +3,8 @@
  * not know runs or frames; it presses what a mouse would.
  */
 
+import { embed } from "./share.js";
+
 const THEME_KEY = "unmask-theme";
 
 /** A number that is still being typed takes effect once its field is left. */
@@ -76,6 +78,7 @@ function blankOut() {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+embed();
 document.addEventListener("keydown", onKey, { capture: true });
 document.addEventListener("keyup", onKeyUp);
 document.addEventListener("click", onClick);

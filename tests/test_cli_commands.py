@@ -31,7 +31,7 @@ from playground.runlog.store import RunStore
 from playground.settings import Settings, get_settings
 from tests.samples import sample_trace
 
-COMMANDS = ("generate", "models", "runs", "serve", "record", "bench")
+COMMANDS = ("generate", "models", "runs", "export", "show", "serve", "record", "bench")
 
 
 def call(*arguments: str, columns: int = 120) -> Result:

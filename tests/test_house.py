@@ -36,6 +36,7 @@ ROOM_OF: dict[str, str] = {
     "playground.typed": "core",
     "playground.settings": "core",
     "playground.presets": "core",
+    "playground.share": "core",
     "playground.start": "core",
     "playground.frames": "core",
     "playground.__main__": "cli",

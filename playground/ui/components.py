@@ -82,16 +82,19 @@ def plain(lines: str) -> str:
     return lines.replace("<", "\\u003c")
 
 
-def control_line(*, status: str | None = None, autoplay: bool | None = None, turn: int | None = None) -> str:
+def control_line(
+    *, status: str | None = None, autoplay: bool | None = None, ended: bool | None = None, turn: int | None = None
+) -> str:
     """A line for the viewer that is not part of a trace.
 
     Args:
         status: a sentence while waiting.
         autoplay: play from the start.
+        ended: nothing more will come, even if the run has no outcome.
         turn: as `turn_line` gives it.
     """
     body: dict[str, Any] = {"type": "control"}
-    given = {"status": status, "autoplay": autoplay, "turn": turn}
+    given = {"status": status, "autoplay": autoplay, "ended": ended, "turn": turn}
     body |= {name: value for name, value in given.items() if value is not None}
     return plain(json.dumps(body, ensure_ascii=False, separators=(",", ":"))) + "\n"
 

@@ -18,8 +18,10 @@ from playground.settings import Settings
 from playground.trace import Trace
 from playground.ui.branching import asked_of, branch_request
 from playground.ui.components import control_line, plain, text_line, turn_line, viewer
+from playground.ui.export_row import ExportRow, Source, trace_of_value
 from playground.ui.knobs import DECIDING, FIELDS, Knobs, SeedRow, completed, settings_of
 from playground.ui.live import Sessions, stream
+from playground.ui.share import HEADER_ONLY, Linking, SharePanel, link_to_shown
 
 GONE = "The page went away; the text so far is kept."
 
@@ -43,6 +45,10 @@ class GenerateTab:
                 self._build_ask(examples)
             with gr.Column(elem_id="watch", min_width=280):
                 self.viewer = viewer(first_value(examples), elem_id="viewer")
+                self.exports = ExportRow(
+                    Source("export", trace_of_value, [self.viewer], "viewer"),
+                    Linking(link_to_shown, [self.viewer], HEADER_ONLY),
+                )
             with gr.Column(elem_id="settings", elem_classes="unmask-controls", min_width=280):
                 self._build_settings()
         self._connect(visitor)
@@ -94,6 +100,7 @@ class GenerateTab:
         )
         self.knobs = Knobs(self._settings)
         self.seed = SeedRow()
+        self.share = SharePanel(self._settings, self.prompt, self.model, self.seed, self.knobs)
 
     @property
     def request_components(self) -> list[Any]:
@@ -262,8 +269,8 @@ def _preset_update(request: Mapping[str, Any]) -> Any:
 
 
 def value_of(trace: Trace, *, autoplay: bool = False) -> str:
-    """A finished trace as the viewer's value."""
-    return turn_line() + plain(trace.to_lines()) + (control_line(autoplay=True) if autoplay else "")
+    """A trace that will not grow as the viewer's value."""
+    return turn_line() + plain(trace.to_lines()) + control_line(ended=True, autoplay=autoplay or None)
 
 
 def first_value(examples: list[Example]) -> str:

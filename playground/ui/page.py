@@ -16,6 +16,7 @@ from starlette.types import Scope
 from playground.api.health import health_route
 from playground.engine.engine import Engine
 from playground.engine.state import ModelState
+from playground.export.reading import MAX_BYTES
 from playground.labs import examples
 from playground.runlog.store import RunStore
 from playground.settings import ROOT, Settings
@@ -23,10 +24,14 @@ from playground.ui.components import STATIC_URL, text_line
 from playground.ui.door import add_door
 from playground.ui.generate import GenerateTab
 from playground.ui.infill import InfillTab
+from playground.ui.links import LinkOpener
 from playground.ui.runs import RunsTab
 from playground.ui.theme import THEME
 
 STATIC = ROOT / "static"
+STYLES = ("player.css", "page.css", "share.css")
+FILES_KEPT = 3600
+"""Seconds after which what was uploaded or exported is taken from Gradio's folder, looked after as often."""
 _HEADING = """
 <header class="unmask-heading">
   <h1>Unmask</h1>
@@ -39,7 +44,12 @@ _HEADING = """
 def build_page(engine: Engine, store: RunStore, settings: Settings) -> gr.Blocks:
     """The page on an engine and a run log; `launch_options` goes with it."""
     page: gr.Blocks
-    with gr.Blocks(title="Unmask: watch text diffusion", analytics_enabled=False, fill_width=True) as page:
+    with gr.Blocks(
+        title="Unmask: watch text diffusion",
+        analytics_enabled=False,
+        fill_width=True,
+        delete_cache=(FILES_KEPT, FILES_KEPT),
+    ) as page:
         # Key and secret are fixed, or a restart would make every visitor a stranger to their own runs.
         visitor = gr.BrowserState("", storage_key="unmask-visitor", secret="unmask-visitor-1")
         gr.HTML(_HEADING, apply_default_css=False, elem_id="heading")
@@ -59,7 +69,8 @@ def build_page(engine: Engine, store: RunStore, settings: Settings) -> gr.Blocks
         page.load(_news_of(engine), None, model_line, concurrency_limit=None, **quiet)
         page.load(lambda: store.problem or "", None, log_line, queue=False, **quiet)
         # An empty number starts as 0 in the browser, which would look like a seed that somebody chose.
-        page.load(None, None, generate.seed.seed, js="() => null", **quiet)
+        cleared = page.load(None, None, generate.seed.seed, js="() => null", **quiet)
+        LinkOpener(generate, store, settings, cleared)
     page.queue(max_size=settings.max_queue + settings.max_active + 64, default_concurrency_limit=16)
     return page
 
@@ -70,6 +81,7 @@ def launch_options(engine: Engine) -> dict[str, Any]:
         "theme": THEME,
         "head": _head(),
         "ssr_mode": False,
+        "max_file_size": MAX_BYTES,
         "run_history": False,
         "footer_links": ["api", "settings"],
         "show_error": True,
@@ -93,7 +105,7 @@ class _Files(StaticFiles):
 
 def _head() -> str:
     """Links are relative, so that they hold behind a path prefix."""
-    styles = "".join(f'<link rel="stylesheet" href="{STATIC_URL}/{name}">' for name in ("player.css", "page.css"))
+    styles = "".join(f'<link rel="stylesheet" href="{STATIC_URL}/{name}">' for name in STYLES)
     return f'{styles}<script type="module" src="{STATIC_URL}/page.js"></script>'
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gradio as gr
@@ -14,10 +12,14 @@ from playground.runlog.problems import RunLogError
 from playground.runlog.rows import RunFilter, RunRow, Sort
 from playground.runlog.store import RunStore
 from playground.settings import Settings
-from playground.trace import Result, TraceError
+from playground.trace import Result, Trace, TraceError
 from playground.ui.branches import Branches
 from playground.ui.components import text_line
+from playground.ui.export_row import PRESS, ExportRow, Source
+from playground.ui.files import outgoing
 from playground.ui.generate import GenerateTab, value_of
+from playground.ui.opening import OpenFile
+from playground.ui.share import Linking, link_to_run
 
 HEADINGS = ["When (UTC)", "Prompt", "Result", "Length", "Forwards", "Seconds", "Tokens/s", "Schedule", "Text"]
 WIDTHS: list[str | int] = ["150px", "270px", "90px", "75px", "90px", "85px", "90px", "120px", "320px"]
@@ -32,7 +34,6 @@ SORTS = [
     ("Longest canvas first", (Sort.LENGTH, True)),
     ("Result", (Sort.RESULT, False)),
 ]
-_PRESS = "() => setTimeout(() => document.getElementById('%s').click(), 100)"
 NOTHING = "No run is chosen. Click a row, or move to it with the arrow keys."
 
 
@@ -57,10 +58,10 @@ class RunsTab:
     ) -> None:
         self._store, self._settings = store, settings
         self._generate, self._show_generate = generate, show_generate
-        self._build()
+        self._build(visitor)
         self._connect(visitor)
 
-    def _build(self) -> None:
+    def _build(self, visitor: gr.BrowserState) -> None:
         self.problem = text_line(elem_id="runlog-problem")
         with gr.Row(elem_id="runs-filters", equal_height=True):
             self.search = gr.Textbox(
@@ -102,6 +103,10 @@ class RunsTab:
             # A download button fetches the file it already has; these get theirs when asked and are pressed by script.
             self.csv_file = gr.DownloadButton(visible="hidden", elem_id="runs-csv-file")
             self.jsonl_file = gr.DownloadButton(visible="hidden", elem_id="runs-jsonl-file")
+            self.file = OpenFile(self._generate, self._show_generate)
+        with gr.Column(visible=False, elem_id="runs-one") as self.one:
+            inputs = [self.chosen, visitor]
+            self.exports = ExportRow(Source("runs-export", self._find, inputs), Linking(link_to_run, inputs))
         self.branches = Branches(self._store, self._whose)
         gr.HTML('<p class="unmask-caption">Time against forwards</p>', apply_default_css=False)
         self.plot = gr.Plot(show_label=False, elem_id="runs-plot")
@@ -138,13 +143,15 @@ class RunsTab:
             [*generate.request_components, self.about, self._show_generate()],
             **hidden,
         )
+        self.chosen.change(lambda chosen: gr.update(visible=bool(chosen)), self.chosen, self.one, queue=False, **hidden)
+        self.file.connect(self.about)
         self.delete.click(lambda: gr.update(visible=True), None, self.confirm, queue=False, **hidden)
         self.confirm.click(self._delete, [self.chosen, visitor], self.about, **hidden).then(**self.refresh_args)
         for button, write, file, name in (
             (self.csv, self._csv, self.csv_file, "runs-csv-file"),
             (self.jsonl, self._jsonl, self.jsonl_file, "runs-jsonl-file"),
         ):
-            button.click(write, filters, file, **hidden).success(None, None, None, js=_PRESS % name)
+            button.click(write, filters, file, **hidden).success(None, None, None, js=PRESS % name)
 
     # --- listing --------------------------------------------------------------------------------
 
@@ -231,7 +238,7 @@ class RunsTab:
         request = {**trace.header.request, "seed": trace.header.seed}
         return [*self._generate.restore(request), gr.skip(), gr.update(selected="generate")]
 
-    def _load(self, run_id: str, visitor: str | None) -> tuple[Any, str]:
+    def _load(self, run_id: str, visitor: str | None) -> tuple[Trace | None, str]:
         if not run_id:
             return None, NOTHING
         try:
@@ -239,6 +246,12 @@ class RunsTab:
         except (RunLogError, TraceError) as error:
             return None, str(error)
         return trace, "" if trace else "This run is no longer in the log; press Refresh."
+
+    def _find(self, run_id: str, visitor: str | None) -> Trace:
+        trace, problem = self._load(run_id, visitor)
+        if trace is None:
+            raise TraceError(problem)
+        return trace
 
     def _delete(self, run_id: str, visitor: str | None) -> str:
         if not run_id:
@@ -260,17 +273,9 @@ class RunsTab:
     def _export(self, name: str, write: Callable[[RunFilter], Iterator[str]], filters: tuple[Any, ...]) -> str:
         self._store.flush(2.0)
         try:
-            return _to_file(name, write(self._filter(*filters)))
+            return outgoing.write(name, (part.encode() for part in write(self._filter(*filters))))
         except RunLogError as error:
             raise gr.Error(str(error), print_exception=False) from None
-
-
-def _to_file(name: str, parts: Iterable[str]) -> str:
-    """Write parts into a file of this name in a folder nobody can guess."""
-    path = Path(tempfile.mkdtemp(prefix="unmask-")) / name
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(parts)
-    return str(path)
 
 
 def cells(row: RunRow) -> list[Any]:

@@ -1,7 +1,6 @@
-"""A trace as a file: JSON lines, or a CSV of what each step did. Pure functions on plain data.
+"""A trace as lines: JSON, a CSV of what each step did, the plain text. Pure functions on plain data.
 
-The CSV holds numbers only, so nothing in it can be taken for a formula. This module must not know models,
-databases or pages.
+The CSV holds numbers only, so nothing in it can be taken for a formula.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import csv
 import io
 from collections import Counter
 
+from playground.export.looks import canvas_text
 from playground.trace import Frame, Kind, Trace
 
 _FIGURES = ("step", "block", "nfe", "masks_left", "confidence_min", "confidence_mean", "model_seconds", "elapsed")
@@ -29,6 +29,15 @@ def trace_csv(trace: Trace) -> str:
     writer.writerow(STEP_COLUMNS)
     writer.writerows(_step(frame) for frame in trace.frames)
     return buffer.getvalue()
+
+
+def trace_text(trace: Trace) -> str:
+    """The text alone, ended by a newline; of a run that has not ended, what stands on its canvas so far."""
+    if trace.outcome is not None:
+        text = trace.outcome.text
+    else:
+        text = canvas_text(trace.canvas_at(len(trace.frames)), frozenset(trace.header.stop_ids))
+    return f"{text}\n" if text else ""
 
 
 def _step(frame: Frame) -> list[float | int | None]:

@@ -1,0 +1,18 @@
+/*
+ * A run that comes whole but without its end, as from a file that was written while it went on. Nothing more will come,
+ * so it must not look as if it were running. Pure; must not know the DOM.
+ */
+
+const MESSAGE = "The run had not ended when this was saved.";
+
+/**
+ * The lines of a run that will not grow, with an end where they have none.
+ * @param {string} text
+ */
+export function ended(text) {
+  const lines = text.trimEnd();
+  const last = lines.slice(lines.lastIndexOf("\n") + 1);
+  if (lines === "" || last.startsWith('{"type":"outcome"')) return text;
+  const outcome = { type: "outcome", result: "stopped", text: "", message: MESSAGE, tokens: 0, forwards: 0 };
+  return `${lines}\n${JSON.stringify(outcome)}\n`;
+}

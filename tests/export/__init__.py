@@ -1,0 +1,1 @@
+"""What can be taken out of the app, and read in again."""
