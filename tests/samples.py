@@ -29,6 +29,7 @@ def sample_trace(
     message: str = "",
     model_seconds: float = 0.02,
     note: str = "",
+    parent: str | None = None,
     **request: Any,
 ) -> Trace:
     """A run whose `frames` steps commit the canvas from left to right; `result = None` leaves out the outcome.
@@ -55,6 +56,8 @@ def sample_trace(
         versions={"unmask": "0.1.0", "torch": "2.9.0"},
         mode=mode,
         note=note,
+        parent_run_id=parent,
+        parent_step=None if parent is None else 2,
     )
     last = length if result in {Result.FINISHED, None} else length // 2
     edges = [last * step // frames for step in range(frames + 1)] if frames else [0]

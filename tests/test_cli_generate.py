@@ -208,17 +208,24 @@ def test_a_bad_option_cannot_paint_the_terminal(ask: Ask) -> None:
 # --- options and requests -----------------------------------------------------------------------
 
 
+NOT_OPTIONS = {"start", "scored", "parent_run_id", "parent_step"}
+"""What `infill` and the page's editor set."""
+
+
 def test_every_field_of_the_request_has_an_option() -> None:
     result = CliRunner().invoke(app, ["generate", "--help"], env={"COLUMNS": "200"})
-    for field in GenerationRequest.model_fields:
-        flag = "PROMPT" if field == "prompt" else f"--{field.replace('_', '-')}"
+    others = {"prompt": "PROMPT", "banned": "--ban"}
+    for field in GenerationRequest.model_fields.keys() - NOT_OPTIONS:
+        flag = others.get(field, f"--{field.replace('_', '-')}")
         assert flag in result.stdout
 
 
 def test_defaults_in_the_help_are_the_real_ones() -> None:
     request = request_of("x", DEFAULT_PRESET, {})
     shown = {**knobs.DEFAULTS, "end_at_stop": True, "reproducible": False, "seed": None, "deadline": None}
-    assert shown == {name: value for name, value in request.model_dump(mode="json").items() if name != "prompt"}
+    shown |= {"banned": [], "one_line": False}
+    left_out = {"prompt", *NOT_OPTIONS}
+    assert shown == {name: value for name, value in request.model_dump(mode="json").items() if name not in left_out}
 
 
 def test_names_in_the_help_are_all_there_are() -> None:

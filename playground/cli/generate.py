@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import typer
@@ -46,12 +47,15 @@ def generate(  # noqa: PLR0917  (typer passes options by name)
     threshold: knobs.Threshold = None,
     correction: knobs.Correction = None,
     acceptance: knobs.Acceptance = None,
+    candidates: knobs.Candidates = None,
     entropy_bound: knobs.EntropyBound = None,
     temperature: knobs.Temperature = None,
     top_p: knobs.TopP = None,
     top_k: knobs.TopK = None,
     seed: knobs.Seed = None,
     reproducible: knobs.Reproducible = None,
+    banned: knobs.Ban = None,
+    one_line: knobs.OneLine = None,
     stop_rule: knobs.StopRule = None,
     stop_penalty: knobs.StopPenalty = None,
     end_at_stop: knobs.EndAtStop = None,
@@ -65,7 +69,7 @@ def generate(  # noqa: PLR0917  (typer passes options by name)
 
     The canvas starts as masks; each forward of the model commits some positions, in any order, until none is left.
     """
-    options: dict[str, str | bool | None] = {
+    options: dict[str, str | bool | list[str] | None] = {
         "model": model,
         "length": length,
         "steps": steps,
@@ -75,12 +79,15 @@ def generate(  # noqa: PLR0917  (typer passes options by name)
         "threshold": threshold,
         "correction": correction,
         "acceptance": acceptance,
+        "candidates": candidates,
         "entropy_bound": entropy_bound,
         "temperature": temperature,
         "top_p": top_p,
         "top_k": top_k,
         "seed": seed,
         "reproducible": reproducible,
+        "banned": banned,
+        "one_line": one_line,
         "stop_rule": stop_rule,
         "stop_penalty": stop_penalty,
         "end_at_stop": end_at_stop,
@@ -95,7 +102,7 @@ def generate(  # noqa: PLR0917  (typer passes options by name)
     raise typer.Exit(perform(request, view_of(as_json, watch, verbose), log=not no_log))
 
 
-def request_of(prompt: str, preset: str, options: dict[str, str | bool | None]) -> GenerationRequest:
+def request_of(prompt: str, preset: str, options: Mapping[str, str | bool | list[str] | None]) -> GenerationRequest:
     """The preset's request with the options given beside it.
 
     Raises:

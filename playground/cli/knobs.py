@@ -7,6 +7,7 @@ would double the time that `--help` takes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,9 @@ CANVAS, ORDER, SAMPLING, ENDING, OUTPUT = "Canvas", "Order", "Sampling", "Ending
 _OWN_DEFAULTS: dict[str, object] = {
     "model": "pocket",
     "entropy_bound": 0.1,
+    "candidates": 16,
+    "banned": "none",
+    "one_line": "off",
     "top_p": 1,
     "top_k": 0,
     "stop_rule": "never-first",
@@ -124,7 +128,8 @@ Correction = Annotated[
         "--correction",
         panel=ORDER,
         metavar="NAME",
-        sentence="What is taken back of earlier commits: none, or causal (what reads wrong from left to right).",
+        sentence="What is taken back of earlier commits: none, causal (what reads wrong from left to right), or "
+        "rescore (candidates are tried in the whole text).",
     ),
 ]
 Acceptance = Annotated[
@@ -135,6 +140,16 @@ Acceptance = Annotated[
         panel=ORDER,
         metavar="0..1",
         sentence="How likely a token must be beside the likeliest to stay (causal correction); 1 keeps only that one.",
+    ),
+]
+Candidates = Annotated[
+    str | None,
+    _knob(
+        "candidates",
+        "--candidates",
+        panel=ORDER,
+        metavar="TOKENS",
+        sentence="Tokens tried at each position (rescore correction).",
     ),
 ]
 EntropyBound = Annotated[
@@ -236,6 +251,21 @@ Deadline = Annotated[
         sentence="Stop after this long on the device and keep the text so far (exit code 3).",
     ),
 ]
+Ban = Annotated[
+    list[str] | None,
+    _knob(
+        "banned", "--ban", panel=SAMPLING, metavar="TEXT", sentence="A word that may not stand there; may be repeated."
+    ),
+]
+OneLine = Annotated[
+    bool | None,
+    _knob(
+        "one_line",
+        "--one-line",
+        panel=SAMPLING,
+        sentence="No line break in a blank; where nothing is kept behind it, one ends the text.",
+    ),
+]
 AsJson = Annotated[
     bool,
     typer.Option("--json", metavar="", help="Print the trace as JSON lines, as it is made.", rich_help_panel=OUTPUT),
@@ -276,7 +306,7 @@ NAMES = frozenset({"model", "schedule", "confidence", "correction", "stop_rule"}
 """Fields that stay text, even where someone writes a number."""
 
 
-def fields_of(options: dict[str, str | bool | None]) -> dict[str, Any]:
+def fields_of(options: Mapping[str, str | bool | list[str] | None]) -> dict[str, Any]:
     """The options that were given, as request fields."""
     given = {field: value for field, value in options.items() if value is not None}
     return {

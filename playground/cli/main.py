@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from playground.cli import bench, generate, models, runs, serve, taking
+from playground.cli import bench, generate, infill, models, runs, serve, taking
 from playground.cli.terminal import BROKEN_PIPE, CommandError, forget_stdout, prepare_streams, say
 from playground.cli.train import train
 
@@ -68,6 +68,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.command(epilog=generate.EPILOG)(generate.generate)
+app.command(epilog=infill.EPILOG)(infill.infill)
 app.command()(models.models)
 app.command()(runs.runs)
 app.command(epilog=taking.EPILOG)(taking.export)

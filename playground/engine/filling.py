@@ -108,12 +108,12 @@ class Filling:
 
     @property
     def candidates(self) -> list[Filled]:
-        """All tries with the lengths that were found, each text once, best first."""
+        """Tries with the lengths that were found, each text once, best first, as many as were wanted."""
         mine = [found for found in self.tries if list(found.lengths) == self.lengths]
         best_of: dict[str, Filled] = {}
         for found in sorted(mine, key=lambda found: -found.score):
             best_of.setdefault(found.text, found)
-        return list(best_of.values())
+        return list(best_of.values())[: self._keep]
 
     def cancel(self) -> None:
         """Stop what is under way; what has ended is kept."""

@@ -8,8 +8,10 @@ from typing import Any
 
 from playground.denoisers.base import Tokens
 from playground.engine.engine import Engine
+from playground.engine.filling import Filled, Filling
 from playground.engine.run import Run
 from playground.engine.state import ModelState
+from playground.infill.markup import parse
 from playground.request import RequestError, parse_request
 from playground.settings import Settings
 from playground.trace import Frame, Outcome, Result, Trace
@@ -79,6 +81,31 @@ class DenoisingPipeline:
         assert run.trace is not None
         _raise_if_failed(run.trace.outcome)
         return run.trace
+
+    def infill(self, text: str, *, candidates: int = 1, **knobs: Any) -> list[Filled]:
+        """Fill the blanks of a text; what is outside them stays byte for byte.
+
+        Args:
+            text: with `[[ ]]` (a length is found), `[[8]]` (eight tokens) or `[[4-12]]` in it.
+            candidates: ways to fill them that are wanted.
+            **knobs: any field of `GenerationRequest`; `prompt` says what the whole text is.
+
+        Returns:
+            The candidates, best first: whole text, what stands in each blank, score, trace.
+
+        Raises:
+            MarkupError: no blank, or one that makes no sense.
+            RequestError: a knob is out of range.
+            PipelineError: no try finished.
+        """
+        if self._closed:
+            raise PipelineError("This pipeline is closed; make another one.")
+        filling = Filling(self._engine, parse(text), {"model": self.model, **knobs}, keep=candidates)
+        for _ in filling:
+            pass
+        if failed := filling.best.failed:
+            raise PipelineError(failed)
+        return filling.candidates
 
     def stream(self, prompt: str, target_length: int | None = None, **knobs: Any) -> Iterator[Frame]:
         """Frames as they are made. The request is checked at once; leaving the loop early stops the run."""

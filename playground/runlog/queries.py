@@ -18,6 +18,8 @@ from playground.trace import Trace
 
 _ROW = [getattr(Run, name) for name in COLUMNS]
 _CHUNK = 500
+MAX_FAMILY = 300
+"""Most runs of a tree that are listed; fewer than a statement may have variables."""
 
 
 def chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -51,6 +53,46 @@ def count(session: Session, wanted: RunFilter, without: Collection[str] = ()) ->
 def models(session: Session, visitor: str | None) -> set[str]:
     """Models that these runs used."""
     return set(session.scalars(select(Run.model).where(*_conditions(RunFilter(visitor=visitor))).distinct()))
+
+
+def family(session: Session, run_id: str, visitor: str | None) -> list[tuple[int, RunRow]]:
+    """A run's tree: the run it all began with, and every branch below it, each with its depth; parents come first.
+
+    A parent that is gone, or is another visitor's, ends the way up.
+    """
+    mine = _conditions(RunFilter(visitor=visitor))
+
+    def found(*conditions: ColumnElement[bool]) -> list[RunRow]:
+        statement = select(*_ROW).where(*conditions, *mine).order_by(Run.created, Run.id)
+        return [RunRow(*row) for row in session.execute(statement)]
+
+    root = next(iter(found(Run.id == storable(run_id))), None)
+    seen = {run_id}
+    while root is not None and root.parent_run_id is not None and root.parent_run_id not in seen:
+        seen.add(root.parent_run_id)
+        parent = next(iter(found(Run.id == root.parent_run_id)), None)
+        if parent is None:
+            break
+        root = parent
+    if root is None:
+        return []
+    below: dict[str, list[RunRow]] = {}
+    level, reached = [root], {root.id}
+    while level and len(reached) < MAX_FAMILY:
+        level = [row for row in found(Run.parent_run_id.in_([row.id for row in level])) if row.id not in reached]
+        level = level[: MAX_FAMILY - len(reached)]
+        reached.update(row.id for row in level)
+        for row in level:
+            below.setdefault(row.parent_run_id or "", []).append(row)
+    return list(_downwards(root, below))
+
+
+def _downwards(root: RunRow, below: dict[str, list[RunRow]]) -> Iterator[tuple[int, RunRow]]:
+    left = [(0, root)]
+    while left:
+        depth, row = left.pop()
+        yield depth, row
+        left += [(depth + 1, child) for child in reversed(below.get(row.id, []))]
 
 
 def load_trace(session: Session, run_id: str, visitor: str | None) -> Trace | None:

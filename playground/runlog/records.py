@@ -61,6 +61,8 @@ def to_record(trace: Trace, visitor: str) -> Run:
         first_canvas_seconds=timings.first_canvas,
         model_seconds=timings.model,
         total_seconds=timings.total,
+        parent_run_id=None if header.parent_run_id is None else storable(header.parent_run_id),
+        parent_step=header.parent_step,
         trace=_compressed(trace),
     )
 

@@ -146,6 +146,14 @@ class RunStore:
         otherwise = set[str]() if kept_ids else None
         return sorted(kept | self._ask(lambda session: queries.models(session, visitor), otherwise))
 
+    def family(self, run_id: str, visitor: str | None) -> list[tuple[int, RunRow]]:
+        """A run's tree of branches, each with its depth, parents first; empty where there is no such run.
+
+        While runs wait in memory because they could not be written, only trees within one of the two are whole.
+        """
+        kept, _ = self._ask_kept(lambda session: queries.family(session, run_id, visitor), list[tuple[int, RunRow]]())
+        return kept or self._ask(lambda session: queries.family(session, run_id, visitor))
+
     def load_trace(self, run_id: str, visitor: str | None) -> Trace | None:
         """The trace of a run; None where there is none or it is another visitor's (None: no restriction).
 

@@ -31,6 +31,13 @@ const show = () => { line.textContent = props.value || ""; line.hidden = !props.
 show();
 watch("value", show);
 """
+_COMPARISON_SCRIPT = f"""
+import(new URL("{STATIC_URL}/compare.js", document.baseURI).href).then((module) => {{
+  const show = () => module.showComparison(element.querySelector(".unmask-sides"), props.value || "");
+  show();
+  watch("value", show);
+}});
+"""
 
 
 def viewer(value: str = "", **options: Any) -> gr.HTML:
@@ -54,6 +61,17 @@ def text_line(value: str = "", **options: Any) -> gr.HTML:
         value,
         html_template='<p class="unmask-line" role="status"></p>',
         js_on_load=_LINE_SCRIPT,
+        apply_default_css=False,
+        **options,
+    )
+
+
+def comparison(value: str = "", **options: Any) -> gr.HTML:
+    """Two texts side by side; its value is JSON (see static/compare.js)."""
+    return gr.HTML(
+        value,
+        html_template='<div class="unmask-sides"></div>',
+        js_on_load=_COMPARISON_SCRIPT,
         apply_default_css=False,
         **options,
     )

@@ -25,6 +25,7 @@ FIELDS = (
     "threshold",
     "correction",
     "acceptance",
+    "candidates",
     "entropy_bound",
     "temperature",
     "top_p",
@@ -34,7 +35,7 @@ FIELDS = (
 )
 UNUSED = {
     "schedule": " The chosen schedule does not use it.",
-    "correction": " Nothing is taken back, so it has no say.",
+    "correction": " The chosen correction does not use it.",
 }
 """What is said of a control that another one has switched off, by that other one."""
 STEPPED = frozenset({Schedule.EVEN, Schedule.COSINE, Schedule.RAMP})
@@ -56,6 +57,7 @@ CONFIDENCES = [
 CORRECTIONS = [
     ("None: what is committed stays", Correction.NONE.value),
     ("Causal: take back what reads wrong", Correction.CAUSAL.value),
+    ("Rescore: try candidates in the whole text", Correction.RESCORE.value),
 ]
 STOP_RULES = [
     ("Never first", StopRule.NEVER_FIRST.value),
@@ -173,6 +175,15 @@ class Knobs:
         )
 
     def _more(self, start: Mapping[str, Any]) -> None:
+        self.by_name["candidates"] = gr.Slider(
+            2,
+            64,
+            start["candidates"],
+            step=1,
+            label="Candidates",
+            info="Tokens tried at each position once the canvas is full; the whole text decides (rescore).",
+            elem_id="candidates",
+        )
         self.by_name["entropy_bound"] = gr.Slider(
             0,
             5,
@@ -243,6 +254,7 @@ _USED_BY: Mapping[str, tuple[str, frozenset[str]]] = {
     "threshold": ("schedule", frozenset({Schedule.THRESHOLD.value})),
     "entropy_bound": ("schedule", frozenset({Schedule.ENTROPY_BOUND.value})),
     "acceptance": ("correction", frozenset({Correction.CAUSAL.value})),
+    "candidates": ("correction", frozenset({Correction.RESCORE.value})),
 }
 DECIDING = ("schedule", "correction")
 """Controls that grey out others."""

@@ -13,6 +13,7 @@ from playground.runlog.rows import RunFilter, RunRow, Sort
 from playground.runlog.store import RunStore
 from playground.settings import Settings
 from playground.trace import Result, Trace, TraceError
+from playground.ui.branches import Branches
 from playground.ui.components import text_line
 from playground.ui.export_row import PRESS, ExportRow, Source
 from playground.ui.files import outgoing
@@ -106,6 +107,7 @@ class RunsTab:
         with gr.Column(visible=False, elem_id="runs-one") as self.one:
             inputs = [self.chosen, visitor]
             self.exports = ExportRow(Source("runs-export", self._find, inputs), Linking(link_to_run, inputs))
+        self.branches = Branches(self._store, self._whose)
         gr.HTML('<p class="unmask-caption">Time against forwards</p>', apply_default_css=False)
         self.plot = gr.Plot(show_label=False, elem_id="runs-plot")
 
@@ -125,6 +127,8 @@ class RunsTab:
         # Not "input", which Gradio does not fire for pasted or deleted text.
         self.search.change(**{**self.refresh_args, "trigger_mode": "always_last"})
         self.table.select(self._select, [self.ids, visitor], [self.chosen, self.about, *buttons], **hidden)
+        self.chosen.change(self.branches.of, [self.chosen, visitor], self.branches.outputs, **hidden)
+        self.branches.connect(visitor)
         generate = self._generate
         self.open.click(
             self._open,

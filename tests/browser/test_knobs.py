@@ -16,7 +16,7 @@ CORRECTION_TITLES = {name: title for title, name in CORRECTIONS}
 
 def expect_greyed(page: Visit, **chosen: str) -> None:
     """Sliders that the chosen settings leave no say cannot be moved and say why; the others can."""
-    decided = {"schedule": ("steps", "threshold"), "correction": ("acceptance",)}
+    decided = {"schedule": ("steps", "threshold"), "correction": ("acceptance", "candidates")}
     for decides in chosen:
         for field in decided[decides]:
             for control in (page.number(field), page.page.locator(f"#{field} input[type=range]")):

@@ -175,7 +175,7 @@ def test_what_holds_for_every_run(request_: GenerationRequest, seed: int, stops:
         if not sampler.done or canvas != seen.canvases[-1]:
             left = [at for at in range(block.start, block.end) if canvas[at] == MASK]
             assert [guess.position for guess in step.guesses] == left
-        assert all(g.token_id != MASK and 0 < g.confidence <= 1.0001 for g in step.guesses)
+            assert all(g.token_id != MASK and 0 < g.confidence <= 1.0001 for g in step.guesses)
             assert all(g.alternatives[0][0] == g.token_id for g in step.guesses)
         before = canvas
 

@@ -13,7 +13,20 @@ from playground.settings import Settings
 from playground.ui.knobs import FIELDS, UNUSED, Knobs, SeedRow, completed, defaults, settings_of, uses
 from tests.ui.building import built
 
-ELSEWHERE = {"prompt", "model", "seed", "deadline", "stop_penalty", "end_at_stop"}
+ELSEWHERE = {
+    "start",
+    "banned",
+    "one_line",
+    "scored",
+    "parent_run_id",
+    "parent_step",
+    "prompt",
+    "model",
+    "seed",
+    "deadline",
+    "stop_penalty",
+    "end_at_stop",
+}
 """Fields of the request that have a control of their own, or none on the page."""
 SETTINGS = Settings(max_length=100, max_steps=90)
 
@@ -76,7 +89,7 @@ def test_presets_are_requests(name: str) -> None:
 
 
 CASES = [("schedule", choice.value) for choice in Schedule] + [("correction", choice.value) for choice in Correction]
-DECIDED = {"schedule": ("steps", "threshold", "entropy_bound"), "correction": ("acceptance",)}
+DECIDED = {"schedule": ("steps", "threshold", "entropy_bound"), "correction": ("acceptance", "candidates")}
 
 
 @pytest.mark.parametrize(("decides", "choice"), CASES)
