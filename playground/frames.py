@@ -76,7 +76,9 @@ class Frame:
     `step` counts frames from 1, `nfe` the model forwards so far, `confidence_min` and `confidence_mean` run
     over the tokens committed in this frame, `model_seconds` is the wall time of the forward that made it
     (shared by `batch` canvases), `elapsed` the seconds since the run left the queue. `guesses` lists only
-    masked positions whose best guess changed since the frame before.
+    masked positions whose best guess changed since the frame before. `entropy_left` is the sum of the entropies, in
+    nats, of the positions of the block at work that stay masked, as the forward saw them; None in traces from before
+    it was kept.
     """
 
     step: int
@@ -90,6 +92,7 @@ class Frame:
     elapsed: float = 0.0
     batch: int = 1
     guesses: tuple[Guess, ...] = ()
+    entropy_left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,7 @@ def _frame_body(frame: Frame) -> dict[str, Any]:
         "batch": frame.batch,
         "changes": [_change_body(change) for change in frame.changes],
         "guesses": [_guess_body(guess) for guess in frame.guesses],
+        **({} if frame.entropy_left is None else {"entropy_left": frame.entropy_left}),
     }
 
 

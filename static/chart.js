@@ -26,10 +26,18 @@ export class Chart {
   #slope = makeSvg("path", { class: "um-chart-slope" });
   #band = makeSvg("path", { class: "um-chart-band" });
   #line = makeSvg("path", { class: "um-chart-line" });
+  #entropy = makeSvg("path", { class: "um-chart-entropy" });
+  #pace = makeSvg("path", { class: "um-chart-pace" });
   #ticks = makeSvg("path", { class: "um-chart-ticks" });
   #veil = makeSvg("rect", { class: "um-chart-veil", y: 0, height: HEIGHT });
   #cursor = makeSvg("line", { class: "um-chart-cursor", y1: 0, y2: HEIGHT });
   #correctionKey = make("span", "um-key um-key-ticks", { hidden: true }, ["taken back or changed"]);
+  #entropyKey = make("button", "um-key um-key-entropy", { type: "button", ariaPressed: "false" }, [
+    "entropy left",
+  ]);
+  #paceKey = make("button", "um-key um-key-pace", { type: "button", ariaPressed: "false" }, [
+    "tokens per forward",
+  ]);
   #total = 1;
 
   /** @param {(k: number) => void} onScrub */
@@ -43,15 +51,39 @@ export class Chart {
         preserveAspectRatio: "none",
         "aria-hidden": "true",
       },
-      [this.#masks, this.#slope, this.#band, this.#line, this.#ticks, this.#veil, base, this.#cursor],
+      [
+        this.#masks,
+        this.#slope,
+        this.#band,
+        this.#entropy,
+        this.#pace,
+        this.#line,
+        this.#ticks,
+        this.#veil,
+        base,
+        this.#cursor,
+      ],
     );
     const key = make("div", "um-chart-key", {}, [
       make("span", "um-key um-key-masks", {}, ["masks left"]),
       make("span", "um-key um-key-line", {}, ["confidence of what was committed"]),
+      this.#entropyKey,
+      this.#paceKey,
       this.#correctionKey,
     ]);
     this.element = make("div", "um-chart-box", {}, [key, this.#svg]);
     this.#listen(onScrub);
+    for (const [key, curve] of [
+      [this.#entropyKey, this.#entropy],
+      [this.#paceKey, this.#pace],
+    ]) {
+      curve.style.display = "none";
+      key.onclick = () => {
+        const shown = key.ariaPressed !== "true";
+        key.ariaPressed = String(shown);
+        curve.style.display = shown ? "" : "none";
+      };
+    }
   }
 
   /**
@@ -70,6 +102,13 @@ export class Chart {
     const runs = runsOf(frames);
     this.#line.setAttribute("d", linePath(runs, x));
     this.#band.setAttribute("d", bandPath(runs, x));
+    const entropies = scaled(frames, (frame) => frame.entropyLeft);
+    this.#entropy.setAttribute("d", curvePath(entropies, x));
+    this.#entropyKey.hidden = entropies.points.length === 0;
+    this.#entropyKey.title = `Nats, all masks of the block together; the top is ${entropies.most.toFixed(1)}`;
+    const paces = scaled(frames, (frame) => (frame.nfe > 0 ? (length - frame.masksLeft) / frame.nfe : null));
+    this.#pace.setAttribute("d", curvePath(paces, x));
+    this.#paceKey.title = `So far, at each step; the top is ${paces.most.toFixed(2)}`;
     const ticks = ticksPath(frames, x);
     this.#ticks.setAttribute("d", ticks);
     this.#correctionKey.hidden = ticks === "";
@@ -113,6 +152,25 @@ function round(value) {
 function slopePath(frames, length, most, x) {
   const points = frames.map((frame, i) => `L${x(i + 1)} ${y(frame.masksLeft / most)}`);
   return `M0 ${y(length / most)}${points.join("")}`;
+}
+
+/**
+ * A figure of each step that has one, and the largest of them.
+ * @param {Frame[]} frames
+ * @param {(frame: Frame) => number | null} figure
+ */
+function scaled(frames, figure) {
+  const size = Math.ceil(frames.length / MOST_POINTS);
+  const points = [];
+  for (let i = 0; i < frames.length; i += size) {
+    const value = figure(frames[i]);
+    if (value !== null) points.push({ k: i + 1, value });
+  }
+  return { points, most: Math.max(1e-9, ...points.map(({ value }) => value)) };
+}
+
+function curvePath({ points, most }, x) {
+  return points.map(({ k, value }, i) => `${i ? "L" : "M"}${x(k)} ${y(value / most)}`).join("");
 }
 
 /** A line through the mean confidences; steps that committed nothing leave a gap. */

@@ -8,6 +8,7 @@ import { make } from "./dom.js";
 import { splitText } from "./views.js";
 
 /** @import { Candidate, Cell, Guess } from "./lines.js" */
+/** @import { Moment } from "./order.js" */
 
 /**
  * What there is to tell about a position.
@@ -15,6 +16,8 @@ import { splitText } from "./views.js";
  *   probability: number | null, others: Candidate[] }} Inspection
  */
 
+/** Moments of a position's story that are shown. */
+const MOST_TOLD = 12;
 const IDLE = "Pick a position to see what else could stand there.";
 
 const EVENTS = {
@@ -84,13 +87,14 @@ export class Inspector {
   /**
    * @param {Inspection | null} found
    * @param {((candidate: Candidate) => void) | null} [choose]  Makes the candidates buttons.
+   * @param {Moment[]} [story]  What happened to the position so far.
    */
-  render(found, choose = null) {
-    const wanted = found ? `${sentenceOf(found)}${choose ? "!" : ""}` : "";
+  render(found, choose = null, story = []) {
+    const wanted = found ? `${sentenceOf(found)}${choose ? "!" : ""}${story.length}` : "";
     if (wanted === this.#shown) return;
     this.#shown = wanted;
     const idle = make("span", "um-inspector-idle", {}, [IDLE]);
-    this.element.replaceChildren(...(found ? partsOf(found, choose) : [idle]));
+    this.element.replaceChildren(...(found ? [...partsOf(found, choose), storyNode(story)] : [idle]));
   }
 }
 
@@ -112,13 +116,31 @@ function partsOf({ position, token, raw, masked, event, probability, others }, c
   ];
 }
 
+/** The last things that happened, newest first. @param {Moment[]} story */
+function storyNode(story) {
+  const shown = story.slice(-MOST_TOLD).reverse();
+  const items = shown.map(({ step, event, text, raw, probability }) => {
+    const sure = probability === null ? [] : [make("span", "um-number", {}, [decimal(probability)])];
+    const token = text || raw ? [tokenNode(text, raw)] : [];
+    return make("li", "um-moment", {}, [make("b", "um-number", {}, [String(step)]), event, ...token, ...sure]);
+  });
+  const more =
+    story.length > MOST_TOLD ? [make("li", "um-moment", {}, [`and ${story.length - MOST_TOLD} before`])] : [];
+  return make("ol", "um-story", { ariaLabel: "What happened here, newest first", reversed: true }, [
+    ...items,
+    ...more,
+  ]);
+}
+
 /**
  * @param {Candidate} candidate
  * @param {((candidate: Candidate) => void) | null} choose
  */
 function otherNode(candidate, choose) {
   const { text, raw, probability } = candidate;
-  const parts = [tokenNode(text, raw), make("span", "um-number", {}, [decimal(probability)])];
+  const bar = make("i", "um-bar", { ariaHidden: "true" });
+  bar.style.setProperty("--um-share", String(probability));
+  const parts = [tokenNode(text, raw), make("span", "um-number", {}, [decimal(probability)]), bar];
   if (!choose) return make("span", "um-other", {}, parts);
   const title = "Put it there, and pin it";
   return make(

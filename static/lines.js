@@ -25,7 +25,7 @@ const RESULTS = new Set(["finished", "stopped", "deadline", "failed"]);
  * @typedef {{ at: number, kind: string, cell: Cell }} Change
  *
  * @typedef {{ type: "frame", step: number, block: number, nfe: number, masksLeft: number,
- *   confidenceMin: number | null, confidenceMean: number | null, modelSeconds: number,
+ *   confidenceMin: number | null, confidenceMean: number | null, modelSeconds: number, entropyLeft: number | null,
  *   changes: Change[], guesses: { at: number, guess: Guess }[] }} Frame
  *
  * @typedef {{ type: "header", runId: string, modelName: string, device: string, prompt: string, length: number,
@@ -148,6 +148,7 @@ function readFrame(body) {
     confidenceMin: numberOrNull(body.confidence_min),
     confidenceMean: numberOrNull(body.confidence_mean),
     modelSeconds: numberOrNull(body.model_seconds) ?? 0,
+    entropyLeft: numberOrNull(body.entropy_left),
     changes: list(body.changes).map((change) => readChange(change, step)),
     guesses: list(body.guesses).map(([at, text, probability, others]) => ({
       at: whole(at),

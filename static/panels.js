@@ -6,6 +6,7 @@
  */
 
 import { icon, make, setText } from "./dom.js";
+import { HEATS } from "./order.js";
 
 /** @import { Header, Outcome } from "./lines.js" */
 /** @import { Figures } from "./views.js" */
@@ -78,11 +79,13 @@ const LEGEND = [
   { look: "padding dot", sample: "· · ·", meaning: "padding", kind: "force" },
 ];
 
-/** What each look means; rarer looks join once a run has them. */
+/** What each look means; rarer looks join once a run has them. Coloured, it is a ramp with its two ends. */
 export class Legend {
   /** @type {HTMLElement} */
-  element = make("ul", "um-legend", { ariaLabel: "How to read the canvas" });
+  element;
 
+  #looks = make("ul", "um-legend", { ariaLabel: "How to read the canvas" });
+  #ramp = make("p", "um-legend um-ramp", { hidden: true });
   #rare = new Map();
 
   constructor() {
@@ -93,15 +96,33 @@ export class Legend {
       const shown = make("span", `um-cell ${words.join(" ")}`, {}, [piece]);
       const item = make("li", "um-legend-item", { hidden: kind !== undefined }, [shown, meaning]);
       if (kind) this.#rare.set(kind, item);
-      this.element.append(item);
+      this.#looks.append(item);
     }
+    this.element = make("div", "um-legend-box", {}, [this.#looks, this.#ramp]);
   }
 
-  /** @param {Set<string>} kinds  Kinds of change the run has had. */
-  render(kinds) {
+  /**
+   * @param {Set<string>} kinds  Kinds of change the run has had.
+   * @param {{ name: string, label: string, low?: string, high?: string }} colour
+   */
+  render(kinds, { name, label, low = "", high = "" }) {
+    this.#looks.hidden = name !== "state";
+    this.#ramp.hidden = name === "state";
+    const swatches = Array.from({ length: HEATS }, (_, heat) => make("i", `um-swatch um-heat-${heat}`));
+    const row = make("span", "um-swatches", { ariaHidden: "true" }, swatches);
+    this.#ramp.replaceChildren(
+      `${label}: `,
+      low,
+      row,
+      high,
+      "; uncoloured: not chosen yet, or not by the model",
+    );
     for (const [kind, item] of this.#rare) item.hidden = !kinds.has(kind);
   }
 }
+
+const ORDER_TITLE =
+  "Of all neighbouring tokens, the share whose left one was settled first. By chance: the same steps dealt at random. Typing: one after another.";
 
 // --- Figures ------------------------------------------------------------------------------------
 
@@ -111,6 +132,7 @@ const FIGURES = [
   ["perForward", "tokens per forward"],
   ["perSecond", "tokens/s, model alone"],
   ["masksLeft", "masks left"],
+  ["order", "left to right"],
 ];
 
 /** The figures of the step shown. */
@@ -119,25 +141,35 @@ export class FiguresLine {
   element = make("dl", "um-figures");
 
   #values = new Map();
+  #chance = make("dt", "um-figure-name", { title: ORDER_TITLE }, ["left to right"]);
 
   constructor() {
     for (const [name, label] of FIGURES) {
       const value = make("dd", "um-figure-value", {}, ["–"]);
       this.#values.set(name, value);
-      const term = make("dt", "um-figure-name", {}, [label]);
+      const term = name === "order" ? this.#chance : make("dt", "um-figure-name", {}, [label]);
       this.element.append(make("div", "um-figure", {}, [value, term]));
     }
   }
 
-  /** @param {Figures | null} figures */
-  render(figures) {
+  /**
+   * @param {Figures | null} figures
+   * @param {import("./order.js").Order | null} order
+   */
+  render(figures, order) {
     const shown = figures && {
       step: `${figures.step}`,
       forwards: `${figures.forwards}`,
       perForward: rate(figures.tokensPerForward, 2),
       perSecond: rate(figures.tokensPerSecond, 1),
       masksLeft: `${figures.masksLeft}`,
+      order: rate(order?.leftToRight ?? null, 2),
     };
+    const chance = order?.chance ?? null;
+    setText(
+      this.#chance,
+      chance === null ? "left to right" : `left to right; by chance ${chance.toFixed(2)}, typing is 1`,
+    );
     for (const [name, value] of this.#values) setText(value, shown?.[name] ?? "–");
   }
 }

@@ -1,5 +1,5 @@
 /*
- * The player's keys: arrows step, Home and End jump, space plays and pauses.
+ * The player's keys: arrows step, Home and End jump, space plays and pauses, ? lists them.
  *
  * They work inside a player, and for the player used last while nothing has focus; never while somebody types or
  * moves another slider. Must not know runs or rendering. Keys of the page as a whole are not its business.
@@ -7,7 +7,7 @@
 
 /**
  * @typedef {{ root: HTMLElement, scrubber: HTMLElement, toggle: () => void, step: (by: number) => void,
- *   go: (k: number) => void }} KeyTarget
+ *   go: (k: number) => void, help: () => void }} KeyTarget
  */
 
 const TYPING = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
@@ -43,7 +43,7 @@ export function listenForKeys(target) {
  */
 function onKey(event, target) {
   if (event.defaultPrevented || event.isComposing) return;
-  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key !== "?")) return;
   const action = actionFor(event.key, target);
   if (!action || !isMeant(event, target)) return;
   event.preventDefault();
@@ -61,6 +61,7 @@ function actionFor(key, target) {
     Home: () => target.go(0),
     End: () => target.go(Number.POSITIVE_INFINITY),
     " ": target.toggle,
+    "?": target.help,
   };
   return Object.hasOwn(actions, key) ? actions[key] : undefined;
 }

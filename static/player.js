@@ -14,11 +14,13 @@ import { Editor } from "./editor.js";
 import { draftCanvas } from "./edits.js";
 import { Inspector, inspect, sentenceOf } from "./inspector.js";
 import { Invitation } from "./invitation.js";
+import { Looks } from "./looks.js";
+import { heatsOf, historyOf, orderAt } from "./order.js";
 import { FiguresLine, FinalText, Heading, Legend, StatusLine } from "./panels.js";
 import { Playback } from "./playback.js";
 import { listenForKeys } from "./player-keys.js";
 import { Trace } from "./trace.js";
-import { figuresAt, masksAtStart, viewsOf, viewsOfCanvas } from "./views.js";
+import { coloured, figuresAt, masksAtStart, viewsOf, viewsOfCanvas } from "./views.js";
 
 /**
  * @typedef {object} PlayerOptions
@@ -100,6 +102,7 @@ class PlayerView {
   #invitation = new Invitation();
   #inspector = new Inspector();
   #legend = new Legend();
+  #looks = new Looks(() => this.#relook());
   #chart = new Chart((k) => this.act((playback) => playback.go(k)));
   #controls = new Controls({
     toggle: () => this.#toggle(),
@@ -127,7 +130,11 @@ class PlayerView {
     this.#options = options;
     const stage = make("div", "um-stage", {}, [this.#invitation.element, this.#canvas.element]);
     const timeline = make("div", "um-timeline", {}, [this.#chart.element, this.#controls.scrubber]);
-    const reading = make("div", "um-reading", {}, [this.#inspector.element, this.#legend.element]);
+    const reading = make("div", "um-reading", {}, [
+      this.#inspector.element,
+      this.#looks.element,
+      this.#legend.element,
+    ]);
     const foot = make("div", "um-foot", {}, [this.#status.element, this.#final.element]);
     const controls = [timeline, this.#controls.element, this.#editor.element];
     const parts = [this.#heading.element, stage, reading, ...controls];
@@ -140,6 +147,7 @@ class PlayerView {
       toggle: () => this.#toggle(),
       step: (by) => this.#step(by),
       go: (k) => this.act((playback) => playback.go(k)),
+      help: () => this.#looks.openSheet(),
     });
     this.#render();
   }
@@ -254,6 +262,12 @@ class PlayerView {
     this.#announcer.say("A new run goes on from the edited canvas.");
   }
 
+  /** What happened to the position that is asked about. */
+  get #story() {
+    const { pointed } = this.#canvas;
+    return pointed < 0 || this.#editor.draft ? [] : historyOf(this.#trace, pointed, this.#playback.k);
+  }
+
   /** Puts a candidate where it is asked about, while the canvas is being edited. */
   get #choose() {
     const { draft } = this.#editor;
@@ -303,7 +317,7 @@ class PlayerView {
   #renderRun() {
     const { header, frames, kinds } = this.#trace;
     this.#chart.draw(frames, header ? masksAtStart(header) : 0, this.#total());
-    this.#legend.render(kinds);
+    this.#legend.render(kinds, this.#looks.colour);
     this.#canvas.element.dataset.size = sizeOf(header?.length ?? 0);
     this.#canvas.element.ariaLabel = `Canvas, ${header?.length ?? 0} positions; up and down tell about each`;
   }
@@ -316,16 +330,31 @@ class PlayerView {
     this.#root.dataset.motion = String(moving || (forward === 1 && !moving));
     this.#shownStep = k;
     const { draft } = this.#editor;
-    const views = draft ? this.#draftViews(draft) : viewsOf(this.#trace, k);
+    const views = draft ? this.#draftViews(draft) : this.#views(k);
     this.#root.dataset.editing = String(draft !== null);
     this.#canvas.render(views, { follow: playing || following, direction: this.#trace.direction });
-    this.#inspector.render(this.#inspection(this.#canvas.pointed), this.#choose);
+    this.#inspector.render(this.#inspection(this.#canvas.pointed), this.#choose, this.#story);
     const shown = header !== null && this.#options.act !== undefined && frames.length > 0;
     this.#editor.render({ shown, running, places: this.#canvas.selected });
     this.#chart.moveTo(k);
     this.#controls.render({ k, steps: frames.length, total: this.#total(), moving, following, running, speed });
-    this.#figures.render(header ? figuresAt(this.#trace, k) : null);
+    this.#figures.render(header ? figuresAt(this.#trace, k) : null, header ? orderAt(this.#trace, k) : null);
     this.#announcer.progress(this.#trace, k);
+  }
+
+  /** Each position's look at a step, in the colours that were chosen. @param {number} k */
+  #views(k) {
+    const views = viewsOf(this.#trace, k);
+    const { name } = this.#looks.colour;
+    return name === "state" ? views : coloured(views, heatsOf(this.#trace, k, name));
+  }
+
+  /** Other colours, or no guesses, were chosen. */
+  #relook() {
+    this.#root.dataset.ghosts = String(this.#looks.ghosts);
+    this.#root.dataset.colour = this.#looks.colour.name;
+    this.#legend.render(this.#trace.kinds, this.#looks.colour);
+    this.#schedule();
   }
 
   /** @param {import("./edits.js").Draft} draft */
@@ -379,7 +408,7 @@ class PlayerView {
    */
   #tellAbout(position, byKeyboard) {
     const found = this.#inspection(position);
-    this.#inspector.render(found, this.#choose);
+    this.#inspector.render(found, this.#choose, this.#story);
     if (this.#editor.draft) this.#schedule();
     if (found && byKeyboard) this.#announcer.say(sentenceOf(found));
   }

@@ -51,6 +51,16 @@ export function viewsOf(trace, k) {
 }
 
 /**
+ * The same looks, coloured.
+ * @param {View[]} views
+ * @param {number[]} heats  See order.js.
+ * @returns {View[]}
+ */
+export function coloured(views, heats) {
+  return views.map((view, at) => (heats[at] >= 0 ? { ...view, look: `${view.look} heat-${heats[at]}` } : view));
+}
+
+/**
  * The look of every position of a canvas, of a step or being edited.
  * @param {Canvas} canvas
  * @param {Trace} trace

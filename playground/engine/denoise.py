@@ -192,6 +192,7 @@ class Lane:
             elapsed=round(time.monotonic() - self.started_at, 6),
             batch=batch,
             guesses=self._changed_guesses(step),
+            entropy_left=None if step.entropy_left is None else round(step.entropy_left, 3),
         )
 
     def _commit(self, commit: Commit, kind: Kind) -> Change:

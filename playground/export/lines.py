@@ -13,7 +13,7 @@ from playground.export.looks import canvas_text
 from playground.trace import Frame, Kind, Trace
 
 _FIGURES = ("step", "block", "nfe", "masks_left", "confidence_min", "confidence_mean", "model_seconds", "elapsed")
-STEP_COLUMNS = (*_FIGURES, "batch", *(kind.value for kind in Kind))
+STEP_COLUMNS = (*_FIGURES, "batch", *(kind.value for kind in Kind), "entropy_left")
 """Headings of `trace_csv`: a frame's figures, then how many changes of each kind it made."""
 
 
@@ -42,4 +42,9 @@ def trace_text(trace: Trace) -> str:
 
 def _step(frame: Frame) -> list[float | int | None]:
     kinds = Counter(change.kind for change in frame.changes)
-    return [*(getattr(frame, name) for name in _FIGURES), frame.batch, *(kinds[kind] for kind in Kind)]
+    return [
+        *(getattr(frame, name) for name in _FIGURES),
+        frame.batch,
+        *(kinds[kind] for kind in Kind),
+        frame.entropy_left,
+    ]

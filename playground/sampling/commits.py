@@ -29,3 +29,4 @@ class Step:
     edits: tuple[Commit, ...] = ()
     remasked: tuple[int, ...] = ()
     forwards: int = 1
+    entropy_left: float | None = None

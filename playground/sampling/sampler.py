@@ -128,7 +128,7 @@ class Sampler:
                 filled = {at for at, _ in forced}
                 remasked = tuple(at for at in remasked if at not in filled)
                 return Step(block, (), forced, (), self.masks_left, (edit,), remasked)
-        commits, guesses = self._commit(logits, probabilities, positions)
+        commits, guesses, entropy_left = self._commit(logits, probabilities, positions)
         # Only now does the canvas change, so that a device that fails midway leaves no half step.
         if checked:
             self._settled = checked[-1] + 1
@@ -139,7 +139,8 @@ class Sampler:
         if positions:
             self._steps_in[self._block] += 1
         forced = self._advance()
-        return Step(block, commits, forced, () if self.done else guesses, self.masks_left)
+        guesses, entropy_left = ((), 0.0) if self.done else (guesses, entropy_left)
+        return Step(block, commits, forced, guesses, self.masks_left, entropy_left=entropy_left)
 
     # --- the parts of a step --------------------------------------------------------------------
 
@@ -192,15 +193,17 @@ class Sampler:
 
     def _commit(
         self, logits: Tensor, probabilities: Tensor, positions: Sequence[int]
-    ) -> tuple[tuple[Commit, ...], tuple[Commit, ...]]:
-        """What to commit, and the best guesses for the rest."""
+    ) -> tuple[tuple[Commit, ...], tuple[Commit, ...], float]:
+        """What to commit, the best guesses for the rest, and their entropy together."""
         if not positions:
-            return (), ()
+            return (), (), 0.0
         proposals = self._propose(logits)
         chosen = self._select(probabilities, proposals, positions)
         self._guarded(chosen, logits, proposals, positions)
         commits = self._commits(chosen, probabilities, proposals, positions)
-        return commits, self._guesses(~chosen, probabilities, positions)
+        left = ~chosen
+        entropy_left = float(torch.special.entr(probabilities[left]).sum())
+        return commits, self._guesses(left, probabilities, positions), entropy_left
 
     def _guarded(self, chosen: Tensor, logits: Tensor, proposals: Tensor, positions: Sequence[int]) -> None:
         """Put the next best proposal in place of each chosen one that the guard refuses, in order of position."""
