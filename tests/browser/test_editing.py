@@ -46,7 +46,7 @@ def test_a_branch_keeps_what_is_pinned_and_fills_what_was_masked(app: App, visit
     expect(cell(page, 6)).to_have_text(" really")
 
     button(page, "Undo").click()
-    assert page.cells()[6] == whole[6]
+    expect(cell(page, 6)).to_have_text(whole[6] or "")
     button(page, "Redo").click()
     expect(cell(page, 6)).to_have_text(" really")
     button(page, "Continue from here").click()
