@@ -363,6 +363,8 @@ class Worker:
 
     def _report(self, run: Run) -> None:
         assert run.trace is not None
+        if not run.logged:
+            return
         try:
             self._on_end(run.trace, run.visitor)
         except Exception:

@@ -57,6 +57,7 @@ class Lane:
         self.given = given(start, spec.mask_id, denoiser.tokens) if request.start else ()
         self.given += tuple(self._forced(at, token) for at, token in self._sampler.forced_at_start)
         self._blanks = [at for at, token in enumerate(start.ids) if token == spec.mask_id]
+        self._open = [at for at in range(len(start.ids)) if at not in start.pinned]
         self._kept = frozenset(at for at, token in enumerate(start.ids) if token != spec.mask_id)
         self._reader = denoiser if isinstance(denoiser, Rescoring) else None
         self._rescorer: Rescorer | None = None
@@ -70,8 +71,17 @@ class Lane:
 
     @property
     def done(self) -> bool:
-        """Nothing is left to denoise."""
+        """Nothing is left to denoise, nor to be read through."""
+        return self._filled and not self._unread
+
+    @property
+    def _filled(self) -> bool:
         return self._sampler.done and (self._rescorer is None or self._rescorer.done)
+
+    @property
+    def _unread(self) -> bool:
+        """The text is to be scored and has not been."""
+        return self.run.request.scored and self._reader is not None and bool(self._open) and self._score is None
 
     @property
     def length(self) -> int:
@@ -92,6 +102,8 @@ class Lane:
 
     def job(self) -> Job:
         """This canvas's part of the next forward."""
+        if self._filled:  # there was no mask; only the reading is left
+            return Job(self._context, self._sampler.canvas, [], self._open[:1])
         if self._rescorer is not None:
             canvas, at = list(self._sampler.canvas), self._rescorer.position
             canvas[at] = self._sampler.mask_id
@@ -101,10 +113,11 @@ class Lane:
     @torch.inference_mode()
     def take(self, logits: Tensor) -> Step:
         """Let the sampler commit. Raises `SamplerError` for logits that are not numbers."""
-        step = self._taken(logits)
-        if self.done and self.run.request.scored:
+        nothing = Step(len(self.blocks) - 1, (), (), (), 0)
+        step = nothing if self._filled else self._taken(logits)
+        if self._filled and self._unread:
             self._score = self._read_through()
-            return replace(step, forwards=step.forwards + (self._score is not None))
+            return replace(step, forwards=step.forwards + 1)
         return step
 
     def _taken(self, logits: Tensor) -> Step:
@@ -136,12 +149,12 @@ class Lane:
         canvas = self._sampler.canvas
         return next((at + 1 for at, token in enumerate(canvas) if token in self._sampler.stop_ids), len(canvas))
 
-    def _read_through(self) -> float | None:
+    def _read_through(self) -> float:
         """See `Outcome.score`; a forward."""
-        canvas = self._sampler.canvas[: self._end()]
-        first = self._blanks[0] if self._blanks else len(canvas)
-        if self._reader is None or first >= len(canvas) or self._sampler.mask_id in canvas:
-            return None
+        assert self._reader is not None
+        canvas, first = self._sampler.canvas[: self._end()], self._open[0]
+        if first >= len(canvas):
+            return 0.0
         began = time.perf_counter()
         (total,) = self._reader.rescore(self._context, canvas, first, [canvas[first]]).tolist()
         self._reading_seconds += time.perf_counter() - began

@@ -105,8 +105,13 @@ class Engine:
             raise RequestError(f"There is no model called {request.model[:60]!r}; choose from: {known}.")
         check_limits(request, self.settings.limits)
 
-    def submit(self, request: GenerationRequest, visitor: str = "") -> Run:
+    def submit(self, request: GenerationRequest, visitor: str = "", *, logged: bool = True) -> Run:
         """Queue a run.
+
+        Args:
+            request: what is asked.
+            visitor: whose run it is.
+            logged: False for a try among many, which is handed to the log only if it is kept (`keep`).
 
         Raises:
             RequestError: over a limit, unknown model, or (`QueueFullError`) no place in the queue.
@@ -124,9 +129,15 @@ class Engine:
                         f"You already have {self.settings.max_queue_per_visitor} runs waiting or active; "
                         "stop one or wait for it to end."
                     )
-                run = Run(request, seed=seed, visitor=visitor, place=worker.place, wake=worker.wake)
+                run = Run(request, seed=seed, visitor=visitor, place=worker.place, wake=worker.wake, logged=logged)
                 if worker.submit(run):
                     return run
+
+    def keep(self, run: Run) -> None:
+        """Hand a try that has ended to the log after all; once, however often it is kept."""
+        if not run.logged and run.trace is not None and run.trace.outcome is not None:
+            run.logged = True
+            self._on_end(run.trace, run.visitor)
 
     def close(self) -> None:
         """Stop all runs, keeping their texts, and free the models."""

@@ -128,13 +128,18 @@ class Filling:
         first = len(self.tries)
         # Drafts will do: rescoring each length would take many times as long.
         doing = f"trying lengths of blank {number + 1}"
-        yield from self._try([(lengths, 0) for lengths in wanted], doing, {"correction": "none"})
+        yield from self._try([(lengths, 0) for lengths in wanted], doing, {"correction": "none"}, logged=False)
         found = self.tries[first:]
         if found:
             self.lengths = list(max(found, key=lambda tried: tried.score).lengths)
 
     def _try(
-        self, wanted: Sequence[tuple[list[int], int]], doing: str, changes: Mapping[str, Any] | None = None
+        self,
+        wanted: Sequence[tuple[list[int], int]],
+        doing: str,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        logged: bool = True,
     ) -> Iterator[Progress]:
         """Run these tries, as many at once as the engine gives places."""
         left = list(wanted)
@@ -142,7 +147,7 @@ class Filling:
         while left or active:
             while left:
                 try:
-                    run = self._engine.submit(self._request(*left[0], changes), self._visitor)
+                    run = self._engine.submit(self._request(*left[0], changes), self._visitor, logged=logged)
                 except QueueFullError:
                     if not active:
                         raise
@@ -212,6 +217,11 @@ def blank_texts(trace: Trace, lengths: Sequence[int]) -> tuple[str, ...]:
         texts.append(raw.decode("utf-8", "replace"))
         at += length
     return tuple(texts)
+
+
+def score_of(run: Run) -> float:
+    """What tries are compared by; see the module. Minus infinity for one that did not finish."""
+    return -math.inf if run.trace is None else _score(run.trace)
 
 
 def _score(trace: Trace) -> float:

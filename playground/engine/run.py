@@ -24,6 +24,7 @@ class Run:
         visitor: whose run it is; empty for the command line and the Python door.
         place: tells how many runs are ahead of this one.
         wake: called when the run may go on after a pause.
+        logged: hand it to the log once it has ended; not so a try among many, see `Engine.keep`.
     """
 
     def __init__(
@@ -34,9 +35,10 @@ class Run:
         visitor: str = "",
         place: Callable[[Run], int],
         wake: Callable[[], None] = lambda: None,
+        logged: bool = True,
     ) -> None:
         self.id = secrets.token_hex(12)
-        self.request, self.seed, self.visitor = request, seed, visitor
+        self.request, self.seed, self.visitor, self.logged = request, seed, visitor, logged
         self.created = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.submitted_at = time.monotonic()
         self.cancelled = threading.Event()

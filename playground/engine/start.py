@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from playground.denoisers.base import DenoiserSpec, Tokens
+from playground.engine.allowed import Rule
 from playground.request import Correction, GenerationRequest, RequestError
 from playground.sampling.guard import Guard
+from playground.start import Allow
 from playground.trace import Change, Kind
 
 if TYPE_CHECKING:
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StartCanvas:
-    """Token or mask id at each position, and which positions never change."""
+    """Token or mask id at each position, which positions never change, and what may stand in blanks that say so.
+
+    `rules` holds the rule of each position of such a blank.
+    """
 
     ids: tuple[int, ...]
     pinned: frozenset[int]
+    rules: Mapping[int, Rule] = field(default_factory=dict)
 
 
 def start_of(request: GenerationRequest, spec: DenoiserSpec, tokens: Tokens) -> StartCanvas:
@@ -37,14 +43,17 @@ def start_of(request: GenerationRequest, spec: DenoiserSpec, tokens: Tokens) -> 
         return StartCanvas((spec.mask_id,) * request.length, frozenset())
     ids: list[int] = []
     pinned: set[int] = set()
+    rules: dict[int, Rule] = {}
     for part in request.start:
         some = _ids_of(part, spec, tokens)
         if part.pinned and part.blank is None:
             pinned.update(range(len(ids), len(ids) + len(some)))
+        if part.blank and part.allow is not Allow.ANY:
+            rules |= {len(ids) + place: Rule(part, len(ids), place) for place in range(part.blank)}
         ids += some
     if not ids:
         raise RequestError("There is nothing on the canvas; leave a blank of at least one token, or some text.")
-    return StartCanvas(tuple(ids), frozenset(pinned))
+    return StartCanvas(tuple(ids), frozenset(pinned), rules)
 
 
 def _ids_of(part: Part, spec: DenoiserSpec, tokens: Tokens) -> list[int]:
@@ -113,7 +122,7 @@ def _pairs(raw: str) -> list[str]:
 
 
 class TextGuard(Guard):
-    """Refuses banned words and line ends.
+    """Refuses banned words, line ends, and what a blank does not allow.
 
     A word is looked for in the text that the token would be part of: the committed tokens around it, as far as the
     longest word reaches, letters in either case. So however a word is cut into tokens, it never comes to stand there.
@@ -124,17 +133,25 @@ class TextGuard(Guard):
         self._reach = max((len(word.encode()) for word in request.banned), default=0)
         self._mask, self._specials, self._tokens = spec.mask_id, frozenset((spec.mask_id, *spec.stop_ids)), tokens
         self._tail = max(start.pinned, default=-1) + 1
+        self._rules, self._vocabulary = start.rules, spec.vocabulary
+        self._special = torch.tensor(sorted(self._specials))
         self._barred: Tensor | None = None
         if request.one_line:
             self._barred = torch.zeros(spec.vocabulary, dtype=torch.bool)
             self._barred[list(newline_ids(tokens, spec.vocabulary))] = True
 
     def barred(self, position: int) -> Tensor | None:
-        """Line ends, before text that is kept; behind it they end the text."""
-        return self._barred if position < self._tail else None
+        """What the position's blank does not allow, and line ends before kept text; behind it they end the text."""
+        lines = self._barred if position < self._tail else None
+        if position not in self._rules:
+            return lines
+        barred = self._rules[position].barred(self._tokens, self._vocabulary).index_fill(0, self._special, True)
+        return barred if lines is None else barred | lines
 
     def refuses(self, canvas: Sequence[int], position: int, token_id: int) -> bool:
-        """Whether a banned word would stand there."""
+        """Whether a banned word would stand there, or a number that can no longer come to be within its bounds."""
+        if position in self._rules and self._rules[position].refuses(canvas, token_id, self._tokens, self._specials):
+            return True
         if not self._words or token_id in self._specials:
             return False
         left = self._around(canvas, range(position - 1, -1, -1))[::-1]
@@ -158,4 +175,5 @@ class TextGuard(Guard):
 
 def guard_of(request: GenerationRequest, start: StartCanvas, spec: DenoiserSpec, tokens: Tokens) -> Guard | None:
     """The guard this request asks for; None where it asks for none."""
-    return TextGuard(request, start, spec, tokens) if request.banned or request.one_line else None
+    asked = request.banned or request.one_line or start.rules
+    return TextGuard(request, start, spec, tokens) if asked else None

@@ -94,8 +94,8 @@ def test_runs_are_deleted_and_downloaded(app: App, visit: Visitor, tmp_path: Pat
     expect(page.rows()).to_contain_text("heron")
     expect(page.page.locator("#runs-confirm")).to_be_hidden()
     expect(page.page.locator("#runs-open")).to_be_disabled()
-    assert app.runs("badger") == []
-    assert len(app.runs("heron")) == 1
+    assert app.runs("Greet the badger") == []
+    assert len(app.runs("Greet the heron")) == 1
 
 
 def test_arrow_keys_choose(app: App, visit: Visitor) -> None:

@@ -90,7 +90,9 @@ class Visit:
             self.problems.append(f"asked {address.hostname} for {request.url[:200]}")
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.location["url"].endswith("/favicon.ico"):
+        # Gradio's client says this about itself when the page is left while it connects.
+        leaving = message.text.startswith("AbortError: signal is aborted without reason")
+        if message.type == "error" and not leaving and not message.location["url"].endswith("/favicon.ico"):
             self.problems.append(f"console error: {message.text} at {message.location['url']}")
 
     # --- asking ---------------------------------------------------------------------------------
