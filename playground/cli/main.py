@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from playground.cli import bench, generate, infill, models, runs, serve, taking
+from playground.cli import bench, fill_json, generate, infill, models, runs, serve, taking
 from playground.cli.terminal import BROKEN_PIPE, CommandError, forget_stdout, prepare_streams, say
 from playground.cli.train import train
 
@@ -69,6 +69,7 @@ app = typer.Typer(
 )
 app.command(epilog=generate.EPILOG)(generate.generate)
 app.command(epilog=infill.EPILOG)(infill.infill)
+app.command(epilog=fill_json.EPILOG)(fill_json.fill_json)
 app.command()(models.models)
 app.command()(runs.runs)
 app.command(epilog=taking.EPILOG)(taking.export)

@@ -11,6 +11,7 @@ from playground.engine.engine import Engine
 from playground.engine.filling import Filled, Filling
 from playground.engine.run import Run
 from playground.engine.state import ModelState
+from playground.engine.structured import Structured, StructuredFilling
 from playground.infill.markup import parse
 from playground.request import RequestError, parse_request
 from playground.settings import Settings
@@ -106,6 +107,26 @@ class DenoisingPipeline:
         if failed := filling.best.failed:
             raise PipelineError(failed)
         return filling.candidates
+
+    def fill_json(self, schema: object, prompt: str, **knobs: Any) -> Structured:
+        """Fill a schema's values: JSON that parses, and holds to the schema or says why not.
+
+        Args:
+            schema: a JSON Schema, or a list of tools in OpenAI's shape.
+            prompt: what the values are about.
+            **knobs: any field of `GenerationRequest`.
+
+        Raises:
+            SchemaError: the schema cannot be made into a skeleton.
+            RequestError: a knob is out of range, or the model cannot read from left to right.
+        """
+        if self._closed:
+            raise PipelineError("This pipeline is closed; make another one.")
+        filling = StructuredFilling(self._engine, schema, {"model": self.model, "prompt": prompt, **knobs})
+        for _ in filling:
+            pass
+        assert filling.result is not None
+        return filling.result
 
     def stream(self, prompt: str, target_length: int | None = None, **knobs: Any) -> Iterator[Frame]:
         """Frames as they are made. The request is checked at once; leaving the loop early stops the run."""

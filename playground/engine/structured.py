@@ -96,6 +96,10 @@ class StructuredFilling:
         values: request fields, the prompt among them.
         visitor: whose runs these are.
 
+    Attributes:
+        kept: the runs of the whole skeleton that stay, in order; each a branch of the one before. These are logged.
+        result: what came of it.
+
     Raises:
         SchemaError: the schema cannot be made into a skeleton.
         RequestError: the request is refused, or the model cannot read from left to right.
@@ -111,6 +115,7 @@ class StructuredFilling:
         self._trace: Trace | None = None
         self._stopped = False
         self._runs: list[Run] = []
+        self.kept: list[Trace] = []
         self.result: Structured | None = None
         model = str(self._values.get("model", "pocket"))
         status, denoiser = engine.ready(model), engine.denoiser(model)
@@ -160,13 +165,16 @@ class StructuredFilling:
     def _choose(self, choice: Choice) -> Iterator[Progress]:
         """Read each option where it would stand; the likelier a token, the better."""
         report = SlotReport(choice.path, "choice")
-        behind = self._following()
+        behind, before = self._following(), "".join(map(_shown, self._pieces))
+        # A space belongs to the token behind it; cut off from it, every option would be a surprise.
+        space = before[len(before.rstrip(" ")) :]
+        start = _texts(before.removesuffix(space))
         tries = [
-            (number, [{"text": _leading(option) or behind[:1] or " ", "pinned": False}])
+            (number, [*start, {"text": space + (_leading(option) or behind[:1] or " "), "pinned": False}])
             for number, option in enumerate(choice.options)
         ]
         best, kept = -math.inf, 0
-        for number, run in (yield from self._draft(tries, f"choosing {choice.path}")):
+        for number, run in (yield from self._draft(tries, f"choosing {choice.path}", whole=True)):
             report.compared.append((choice.shown[number], score_of(run)))
             if score_of(run) > best:
                 best, kept = score_of(run), number
@@ -182,6 +190,7 @@ class StructuredFilling:
             start = [{**part, "pinned": False} for part in start]  # nothing is open; it is read through
         run = yield from self._submitted(self._request(start, {}), "filling all values", logged=True)
         self._take(run, slots)
+        self.kept += [run.trace] if run.trace else []
 
     def _again(self, report: SlotReport, turn: int) -> Iterator[Progress]:
         """Mask one slot and fill it anew at each length, everything else as it stands; the best that passes is kept."""
@@ -203,6 +212,7 @@ class StructuredFilling:
             self._take(run, [report])
             if report not in self._failing():
                 self._engine.keep(run)
+                self.kept += [run.trace] if run.trace else []
                 return
         report.length, report.text = before
 
