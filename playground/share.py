@@ -40,6 +40,7 @@ HIDEABLE: Mapping[str, str] = MappingProxyType(
         "legend": "Legend",
         "figures": "Figures",
         "infill": "Infill tab",
+        "json": "JSON tab",
         "runs": "Runs tab",
     }
 )

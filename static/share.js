@@ -20,6 +20,7 @@ const HIDEABLE = [
   "legend",
   "figures",
   "infill",
+  "json",
   "runs",
 ];
 

@@ -26,6 +26,7 @@ from playground.ui.generate import GenerateTab
 from playground.ui.infill import InfillTab
 from playground.ui.links import LinkOpener
 from playground.ui.runs import RunsTab
+from playground.ui.structured import StructuredTab
 from playground.ui.theme import THEME
 
 STATIC = ROOT / "static"
@@ -60,6 +61,8 @@ def build_page(engine: Engine, store: RunStore, settings: Settings) -> gr.Blocks
                 generate = GenerateTab(engine, settings, visitor, examples.load())
             with gr.Tab("Infill", id="infill"):
                 InfillTab(engine, settings, visitor)
+            with gr.Tab("JSON", id="json"):
+                StructuredTab(engine, settings, visitor)
             with gr.Tab("Runs", id="runs") as runs_tab:
                 runs = RunsTab(store, settings, visitor, generate, lambda: tabs)
         add_door(engine)

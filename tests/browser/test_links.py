@@ -113,6 +113,7 @@ def test_each_part_can_be_left_out(visit: Visitor, part: str) -> None:
         "legend": ".um-legend",
         "figures": ".um-figures",
         "infill": "[role=tab][data-tab-id=infill]",
+        "json": "[role=tab][data-tab-id=json]",
         "runs": "[role=tab][data-tab-id=runs]",
     }.get(part, f"#{part}")
     page = visit(reduced_motion="reduce")
