@@ -113,7 +113,7 @@ class StructuredFilling:
         self._pieces: list[str | SlotReport] = []
         self._reports: list[SlotReport] = []
         self._trace: Trace | None = None
-        self._stopped = False
+        self._cut = ""  # why it ended early; empty while it has not
         self._runs: list[Run] = []
         self.kept: list[Trace] = []
         self.result: Structured | None = None
@@ -126,7 +126,7 @@ class StructuredFilling:
         self._request([{"text": "{"}, {"blank": 1}], {})  # what is wrong with it is wrong with every try
 
     def __iter__(self) -> Iterator[Progress]:
-        while self._left and not self._stopped:
+        while self._left and not self._cut:
             piece = self._left.pop()
             if isinstance(piece, str):
                 self._pieces.append(piece)
@@ -134,16 +134,16 @@ class StructuredFilling:
                 yield from self._measure(piece)
             else:
                 yield from self._choose(piece)
-        if not self._stopped:
+        if not self._cut:
             yield from self._together()
         for turn in range(1, ROUNDS + 1):
-            for report in [] if self._stopped else self._failing():
+            for report in [] if self._cut else self._failing():
                 yield from self._again(report, turn)
         self.result = self._concluded()
 
     def cancel(self) -> None:
         """Stop; what there is is kept, and is no whole text."""
-        self._stopped = True
+        self._cut = STOPPED
         for run in self._runs:
             run.cancel()
 
@@ -221,10 +221,8 @@ class StructuredFilling:
         if run.trace is None or run.trace.outcome is None:
             return
         self._trace = run.trace
-        if run.trace.outcome.result is Result.FAILED:
-            raise RequestError(run.trace.outcome.message)
         if run.trace.outcome.result is not Result.FINISHED:
-            self._stopped = True
+            self._cut_short(run.trace.outcome.message)
             return
         for report, text in zip(slots, _filled(run, [report.length for report in slots]), strict=True):
             report.text = text
@@ -250,29 +248,48 @@ class StructuredFilling:
         """Run these continuations of the text so far (or these whole texts); gives those that finished."""
         text = [] if whole else _texts("".join(map(_shown, self._pieces)))
         left, active, ended = list(tries), list[tuple[int, Run]](), list[tuple[int, Run]]()
-        while (left or active) and not self._stopped:
+        failed = ""
+        while (left or active) and not self._cut:
             while left:
-                request = self._request([*text, *left[0][1]], changes or {})
                 try:
+                    request = self._request([*text, *left[0][1]], changes or {})
                     run = self._engine.submit(request, self._visitor, logged=False)
                 except QueueFullError:
                     if not active:
                         raise
                     break  # the queue is full of our own
+                except RequestError as error:
+                    failed = str(error)
+                    left.pop(0)
+                    continue
                 self._runs.append(run)
                 active.append((left.pop(0)[0], run))
+            if not active:
+                break
             name, run = active.pop(0)
             yield Progress(run, [], doing)
             run.wait()
             outcome = run.trace.outcome if run.trace else None
-            if outcome is not None and outcome.result is Result.FAILED:
-                raise RequestError(outcome.message)
             if outcome is not None and outcome.result is Result.FINISHED:
                 ended.append((name, run))
+            elif outcome is not None and outcome.result is Result.FAILED:
+                failed = outcome.message  # one that is too long for the canvas, say; a shorter one may do
             else:
-                self._stopped = True
+                self._cut = STOPPED
         self._runs = []
+        if not ended and not self._cut:
+            self._cut_short(failed)
         return ended
+
+    def _cut_short(self, message: str) -> None:
+        """End here, keeping what there is.
+
+        Raises:
+            RequestError: there is nothing to keep.
+        """
+        if not self._reports:
+            raise RequestError(message or STOPPED)
+        self._cut = message or STOPPED
 
     def _submitted(self, request: Any, doing: str, *, logged: bool) -> Generator[Progress, None, Run]:
         run = self._engine.submit(request, self._visitor, logged=logged)
@@ -305,8 +322,8 @@ class StructuredFilling:
 
     def _concluded(self) -> Structured:
         text, slots = self._text(), tuple(self._reports)
-        if self._stopped or self._left:
-            return Structured(text, None, False, (STOPPED,), slots, self._trace)
+        if self._cut or self._left:
+            return Structured(text, None, False, (self._cut or STOPPED,), slots, self._trace)
         problems = tuple(self._check.problems(text))
         return Structured(text, json.loads(text), not problems, problems, slots, self._trace)
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    engine = Engine(Settings(), load=lambda *_: JsonDenoiser(), models=frozenset({"pocket"}))
+    engine = Engine(Settings(max_length=1024), load=lambda *_: JsonDenoiser(), models=frozenset({"pocket"}))
     yield engine
     engine.close()
 
@@ -228,6 +228,23 @@ def test_stopped_it_keeps_what_there_is_and_says_so(engine: Engine) -> None:
     assert filling.result is not None
     assert not filling.result.valid
     assert "stopped" in filling.result.problems[0]
+
+
+def test_an_option_too_long_for_the_canvas_gives_way_to_one_that_fits() -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": ["x" * 90, "y"]}}, "required": ["a"]}
+    with running(JsonDenoiser(), max_length=64) as engine:
+        holds(schema, fill(engine, schema))
+
+
+def test_a_schema_that_outgrows_the_canvas_keeps_what_was_filled_and_says_so() -> None:
+    fields = {"a": {"type": "boolean"}, "b" * 90: {"type": "boolean"}}
+    with running(JsonDenoiser(), max_length=64) as engine:
+        found = fill(engine, {"type": "object", "properties": fields, "required": list(fields)})
+        assert not found.valid
+        assert "over this app's limit of 64" in found.problems[0]
+        assert found.text.startswith('{"a": ')
+        with pytest.raises(RequestError, match="limit of 64"):  # there is nothing to keep
+            fill(engine, {"enum": ["x" * 90]})
 
 
 def test_a_model_that_cannot_read_is_refused() -> None:
