@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from playground.cli.main import app
 from playground.runlog.rows import RunFilter
 from playground.runlog.store import RunStore
+from playground.settings import get_settings
 
 pytestmark = pytest.mark.timeout(300)
 SCHEMA = {
@@ -22,9 +24,11 @@ SCHEMA = {
 
 
 @pytest.fixture(autouse=True)
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("UNMASK_DATABASE", url := f"sqlite:///{tmp_path / 'runs.sqlite3'}")
-    return url
+    get_settings.cache_clear()
+    yield url
+    get_settings.cache_clear()
 
 
 def call(*words: str | Path, text: bytes | None = None) -> Any:

@@ -1,6 +1,7 @@
 """Take the README's pictures from the real app: `python docs/pictures/take.py` (needs Chromium and requirements-dev).
 
-Starts the app on a free port with an empty log, makes a few runs, and photographs light, dark, Runs and a phone.
+Starts the app on a free port with an empty log, makes a few runs, and photographs each tab, the inspector, the editor,
+branches, dark colours and a phone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -59,7 +60,77 @@ def finish(page: Page) -> None:
     page.wait_for_selector("#run:visible", timeout=180_000)
 
 
+def tab(page: Page, name: str) -> None:
+    page.click(f"[role=tab][data-tab-id={name}]")
+
+
+def cell(page: Page, at: int) -> Locator:
+    return page.locator("#viewer .um-canvas .um-cell").nth(at)
+
+
+def click(page: Page, name: str) -> None:
+    page.locator("#viewer .um-editor").get_by_role("button", name=name, exact=True).click()
+
+
+def shoot(page: Page, name: str) -> None:
+    page.evaluate("window.scrollTo(0, 0)")
+    page.wait_for_timeout(600)  # what moves has come to rest
+    page.screenshot(path=HERE / f"{name}.png")
+
+
+def take_token_editor_and_branch(browser: Browser, url: str) -> None:
+    page = open_page(browser, url, height=1400)
+    ask(page, "Name a big animal of the sea, and say what it eats.", "Balanced")
+    finish(page)
+    page.locator("#viewer .um-scrubber").fill("5")
+    cell(page, 3).click()
+    shoot(page, "token")
+    page.locator("#viewer .um-scrubber").press("End")
+    click(page, "Edit from here")
+    cell(page, 0).click()
+    click(page, "Pin")
+    cell(page, 6).click()
+    cell(page, 12).click(modifiers=["Shift"])
+    click(page, "Mask again")
+    shoot(page, "editor")
+    click(page, "Continue from here")
+    page.wait_for_selector("#stop:visible")
+    finish(page)
+    tab(page, "runs")
+    page.locator("#runs-table [data-row='0'][data-col='1']").last.click()
+    page.locator("#branches-sides .unmask-side").nth(1).wait_for()
+    page.locator("#branches-sides").scroll_into_view_if_needed()
+    page.wait_for_timeout(1500)
+    page.screenshot(path=HERE / "branches.png")
+
+
+def take_infill(browser: Browser, url: str) -> None:
+    page = open_page(browser, url)
+    tab(page, "infill")
+    page.fill(
+        "#infill-text textarea", "She forgot her[[1-2]] at home, so she went back to[[2]] it before the train left."
+    )
+    page.click("#infill-fill")
+    page.wait_for_function("document.querySelector('#infill-result textarea').value")
+    page.wait_for_selector("#infill-fill:visible")
+    shoot(page, "infill")
+
+
+def take_json(browser: Browser, url: str) -> None:
+    page = open_page(browser, url)
+    tab(page, "json")
+    page.fill("#json-schema textarea", (ROOT / "docs" / "person.json").read_text(encoding="utf-8"))
+    page.fill("#json-prompt textarea", "Anna is 30 and very happy. Describe her as JSON.")
+    page.click("#json-fill")
+    page.wait_for_function("document.querySelector('#json-result textarea').value", timeout=120_000)
+    page.wait_for_selector("#json-fill:visible")
+    shoot(page, "json")
+
+
 def take(browser: Browser, url: str) -> None:
+    take_token_editor_and_branch(browser, url)
+    take_infill(browser, url)
+    take_json(browser, url)
     page = open_page(browser, url)
     ask(page, "Write a very short story about a tiny dragon.", "Balanced")
     page.wait_for_timeout(5000)
@@ -68,7 +139,7 @@ def take(browser: Browser, url: str) -> None:
     for prompt, preset in (("Why do cats purr?", "Fast"), ("Give me three tips to sleep better.", "Careful")):
         ask(page, prompt, preset)
         finish(page)
-    page.click("[role=tab][data-tab-id=runs]")
+    tab(page, "runs")
     page.locator("#runs-table [data-row='0'][data-col='1']").last.click()
     page.wait_for_selector("#runs-plot .js-plotly-plot")
     page.wait_for_timeout(2500)

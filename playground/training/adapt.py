@@ -19,14 +19,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from playground.training.base import load_tokens
 from playground.training.checkpoint import Masters, read_adapter, restore, save
 from playground.training.config import AdaptSettings, ConfigError, Recipe
 from playground.training.data import Example, read_examples
 from playground.training.network import GatedDenoiser
 from playground.training.patterns import PATTERNS, Batch, make_batch, pick_pattern
+from playground.training.prose import read_prose
 
 POOL = 8
 """Batches whose examples are sorted by length together, so that little is padding."""
+BOTH_SIDES = ("random", "spans")
+"""Patterns whose masks have text on their right."""
 NEAR = 6
 """Distances that are reported apart."""
 
@@ -71,9 +75,29 @@ def rate_at(step: int, settings: AdaptSettings) -> float:
     )
 
 
-def batch_at(step: int, examples: Sequence[Example], recipe: Recipe) -> tuple[str, Batch]:
-    """What a step is trained on; depends on the recipe's seed and the step alone."""
+def batch_at(
+    step: int, examples: Sequence[Example], recipe: Recipe, prose: Sequence[Example] = ()
+) -> tuple[str, Batch]:
+    """What a step is trained on; depends on the recipe's seed and the step alone.
+
+    Args:
+        step: from 0.
+        examples: the base's answers.
+        recipe: the mixture, sizes and seed.
+        prose: what people wrote, for a share of the batches whose masks have text on both sides.
+    """
     settings = recipe.adapt
+    dice = random.Random(f"step {settings.seed} {step}")
+    pattern = pick_pattern(recipe.patterns, dice)
+    if prose and pattern in BOTH_SIDES and dice.random() < recipe.data.prose_share:
+        chosen = dice.sample(prose, min(settings.batch, len(prose)))
+    else:
+        chosen = _alike_long(step, examples, settings)
+    return pattern, make_batch(chosen, pattern, recipe.patterns, recipe.design, dice)
+
+
+def _alike_long(step: int, examples: Sequence[Example], settings: AdaptSettings) -> list[Example]:
+    """A step's share of the shuffled examples; prompts in a batch are about as long."""
     pool, place = divmod(step, POOL)
     want = settings.batch * POOL
     first = pool * want
@@ -85,10 +109,7 @@ def batch_at(step: int, examples: Sequence[Example], recipe: Recipe) -> tuple[st
     order = list(range(POOL))
     random.Random(f"pool {settings.seed} {pool}").shuffle(order)
     start = order[place] * settings.batch
-    dice = random.Random(f"step {settings.seed} {step}")
-    pattern = pick_pattern(recipe.patterns, dice)
-    chosen = [examples[row] for row in rows[start : start + settings.batch]]
-    return pattern, make_batch(chosen, pattern, recipe.patterns, recipe.design, dice)
+    return [examples[row] for row in rows[start : start + settings.batch]]
 
 
 _ORDERS: dict[tuple[int, int, int], list[int]] = {}
@@ -152,6 +173,7 @@ def adapt(
         ConfigError: the folder holds a run of another recipe, or the loss is no number.
     """
     training, validation = _examples(data, recipe)
+    prose = read_prose(recipe.data.prose, load_tokens(recipe.base.folder), recipe.data)
     folder.mkdir(parents=True, exist_ok=True)
     _same_recipe(folder, recipe)
     settings = recipe.adapt
@@ -164,7 +186,7 @@ def adapt(
     with (folder / "log.jsonl").open("a", encoding="utf-8") as log:
         while step < settings.steps and clock() - began < seconds:
             tick = time.monotonic()
-            pattern, batch = batch_at(step, training, recipe)
+            pattern, batch = batch_at(step, training, recipe, prose)
             loss = loss_of(network, batch.to(device), settings)
             loss.total.backward()  # type: ignore[no-untyped-call]
             norm = masters.step(rate_at(step, settings))

@@ -52,6 +52,10 @@ class DataSettings(_Part):
         "all", description="Which answers are trained on: all, or only those decoded in one way."
     )
     most: int | None = Field(None, ge=1, description="At most so many answers are trained on.")
+    prose: tuple[Path, ...] = Field(
+        (), description="Text files, which the patterns with text on both sides learn from."
+    )
+    prose_share: Share = Field(0.6, description="Share of such batches that is prose, where there is any.")
     seed: int = 0
 
 
