@@ -12,8 +12,8 @@ from playground.training.adapt import BOTH_SIDES, batch_at
 from playground.training.base import load_tokens
 from playground.training.config import ConfigError, DataSettings, Recipe
 from playground.training.data import Example
-from playground.training.prose import PROMPTS, read_prose
 from playground.training.prompts import heldout
+from playground.training.prose import PROMPTS, read_prose
 
 TEXT = f"""# a remark
 The cat sat on
