@@ -111,8 +111,8 @@ def take_infill(browser: Browser, url: str) -> None:
         "#infill-text textarea", "She forgot her[[1-2]] at home, so she went back to[[2]] it before the train left."
     )
     page.click("#infill-fill")
-    page.wait_for_function("document.querySelector('#infill-result textarea').value")
-    page.wait_for_selector("#infill-fill:visible")
+    page.wait_for_selector("#infill-stop:visible")
+    page.wait_for_selector("#infill-fill:visible", timeout=120_000)
     shoot(page, "infill")
 
 
@@ -122,8 +122,8 @@ def take_json(browser: Browser, url: str) -> None:
     page.fill("#json-schema textarea", (ROOT / "docs" / "person.json").read_text(encoding="utf-8"))
     page.fill("#json-prompt textarea", "Anna is 30 and very happy. Describe her as JSON.")
     page.click("#json-fill")
-    page.wait_for_function("document.querySelector('#json-result textarea').value", timeout=120_000)
-    page.wait_for_selector("#json-fill:visible")
+    page.wait_for_selector("#json-stop:visible")
+    page.wait_for_selector("#json-fill:visible", timeout=120_000)
     shoot(page, "json")
 
 

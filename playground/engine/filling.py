@@ -46,6 +46,8 @@ class Filled:
     lengths: tuple[int, ...]
     score: float
     trace: Trace
+    draft: bool = False
+    """Only there to find a length; neither rescored nor logged."""
 
     @property
     def failed(self) -> str:
@@ -85,16 +87,22 @@ class Filling:
         self._keep = keep
         self._runs: list[Run] = []
         self.tries: list[Filled] = []
+        self._stopped = False
         self.lengths = [blank.lengths[len(blank.lengths) // 2] for blank in template.blanks]
         self._denoiser_reads = self._reads()
         self._request(self.lengths, 0)  # what is wrong with it is wrong with every try
 
     def __iter__(self) -> Iterator[Progress]:
         for number, blank in enumerate(self._template.blanks):
-            if not blank.fixed:
+            if not blank.fixed and not self._stopped:
                 yield from self._find_length(number, blank)
+        if self._stopped and self.tries:
+            self._keep_draft()
+            return
         doing = f"filling, {self._keep} candidates" if self._keep > 1 else "filling"
         yield from self._try([(self.lengths, turn) for turn in range(self._keep)], doing)
+        if self.best.draft:
+            self._keep_draft()
 
     @property
     def template(self) -> Template:
@@ -108,17 +116,27 @@ class Filling:
 
     @property
     def candidates(self) -> list[Filled]:
-        """Tries with the lengths that were found, each text once, best first, as many as were wanted."""
+        """Tries with the lengths that were found, each text once, best first, as many as were wanted.
+
+        Drafts are among them only if nothing else came to its end.
+        """
         mine = [found for found in self.tries if list(found.lengths) == self.lengths]
+        mine = [found for found in mine if not found.draft and not found.failed] or mine
         best_of: dict[str, Filled] = {}
         for found in sorted(mine, key=lambda found: -found.score):
             best_of.setdefault(found.text, found)
         return list(best_of.values())[: self._keep]
 
     def cancel(self) -> None:
-        """Stop what is under way; what has ended is kept."""
+        """Stop what is under way and begin nothing more; what has ended is kept."""
+        self._stopped = True
         for run in self._runs:
             run.cancel()
+
+    def _keep_draft(self) -> None:
+        """It was stopped: the best draft is what there is."""
+        self.lengths = list(max(self.tries, key=lambda tried: tried.score).lengths)
+        self._engine.keep(self._runs[self.tries.index(self.best)])
 
     # --- tries ----------------------------------------------------------------------------------
 
@@ -158,7 +176,7 @@ class Filling:
             yield Progress(run, self.tries, doing)
             run.wait()
             active.pop(0)
-            self.tries.append(filled(run, self._template, lengths))
+            self.tries.append(filled(run, self._template, lengths, draft=not logged))
             if run.cancelled.is_set():
                 left = []
         if self._runs:
@@ -193,12 +211,12 @@ class Filling:
         return denoiser.spec.causal_check
 
 
-def filled(run: Run, template: Template, lengths: Sequence[int]) -> Filled:
+def filled(run: Run, template: Template, lengths: Sequence[int], *, draft: bool = False) -> Filled:
     """What an ended run put into the blanks."""
     trace = run.trace
     assert trace is not None
     texts = blank_texts(trace, lengths)
-    return Filled(template.filled(texts), texts, tuple(lengths), _score(trace), trace)
+    return Filled(template.filled(texts), texts, tuple(lengths), _score(trace), trace, draft)
 
 
 def blank_texts(trace: Trace, lengths: Sequence[int]) -> tuple[str, ...]:

@@ -300,7 +300,7 @@ def _joined(found: Filled, again: tuple[int, Filled], whole: Template) -> Filled
     number, before = again
     blanks = list(before.blanks)
     blanks[number] = found.blanks[0]
-    return Filled(whole.filled(blanks), tuple(blanks), found.lengths, found.score, found.trace)
+    return Filled(whole.filled(blanks), tuple(blanks), found.lengths, found.score, found.trace, found.draft)
 
 
 def _value(found: Filled) -> str:

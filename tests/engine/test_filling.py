@@ -11,7 +11,7 @@ from playground.engine.engine import Engine
 from playground.engine.filling import Filling
 from playground.infill.markup import parse
 from playground.request import RequestError
-from tests.fakes import FakeDenoiser, running
+from tests.fakes import FakeDenoiser, Log, running
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -79,3 +79,41 @@ def test_what_is_wrong_is_said_before_anything_runs(engine: Engine) -> None:
         Filling(engine, parse("a[[1]]"), {"temperature": 9})
     with pytest.raises(RequestError, match="no model"):
         Filling(engine, parse("a[[1]]"), {"model": "nobody"})
+
+
+def test_what_is_shown_is_rescored_and_logged_and_not_a_draft() -> None:
+    log = Log()
+    engine = Engine(on_end=log)
+    try:
+        best = done(Filling(engine, parse("She forgot her[[1-2]] at home."), {"seed": 1})).best
+        log.wait(1)
+    finally:
+        engine.close()
+    assert not best.draft
+    assert [trace for trace, _ in log.ended] == [best.trace]
+    assert len(best.trace.frames) > sum(best.lengths)  # forwards that rescore
+
+
+def test_stopped_among_drafts_nothing_more_begins_and_the_best_is_logged() -> None:
+    log = Log()
+    with running(FakeDenoiser(), on_end=log) as engine:
+        filling = Filling(engine, parse("a[[1-2]]b[[1-2]]c"), {"prompt": "abc", "seed": 1})
+        doing = []
+        for progress in filling:
+            doing.append(progress.doing)
+            if progress.tries:
+                filling.cancel()
+        log.wait(1)
+    assert set(doing) == {"trying lengths of blank 1"}
+    assert filling.best.draft
+    assert math.isfinite(filling.best.score)
+    assert [trace for trace, _ in log.ended] == [filling.best.trace]
+
+
+def test_stopped_at_once_there_is_still_something_to_show() -> None:
+    with running(FakeDenoiser()) as engine:
+        filling = Filling(engine, parse("a[[1-2]]b"), {"prompt": "abc", "seed": 1})
+        for _ in filling:
+            filling.cancel()
+    assert filling.best.text.startswith("a")
+    assert filling.candidates
