@@ -126,10 +126,9 @@ function storyNode(story) {
   });
   const more =
     story.length > MOST_TOLD ? [make("li", "um-moment", {}, [`and ${story.length - MOST_TOLD} before`])] : [];
-  return make("ol", "um-story", { ariaLabel: "What happened here, newest first", reversed: true }, [
-    ...items,
-    ...more,
-  ]);
+  // It scrolls sideways where it is long, so keys must be able to reach it.
+  const about = { ariaLabel: "What happened here, newest first", reversed: true, tabIndex: 0 };
+  return make("ol", "um-story", about, [...items, ...more]);
 }
 
 /**

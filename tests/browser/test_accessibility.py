@@ -80,7 +80,7 @@ def keys(page: Visit) -> None:
 
 
 def colours(page: Visit) -> None:
-    page.page.locator("#viewer select").first.select_option("step")
+    page.page.locator("#viewer select").first.select_option("order")
 
 
 def everything_open(page: Visit) -> None:
