@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,8 +86,17 @@ class Drive:
 
 
 @contextmanager
-def pressing(browser: str, address: str) -> Iterator[Callable[[], Drive]]:
-    """Presses Run and waits for the end."""
+def visiting(browser: str, address: str, script: Path | None = None) -> Iterator[Any]:
+    """A page of the app in a headless browser.
+
+    Args:
+        browser: the program.
+        address: of the app.
+        script: put into the page before anything else runs in it.
+
+    Raises:
+        BenchError: the page is not what a caller takes it for.
+    """
     from playwright.sync_api import Error, sync_playwright
 
     with sync_playwright() as playwright:
@@ -96,29 +105,38 @@ def pressing(browser: str, address: str) -> Iterator[Callable[[], Drive]]:
         chromium = playwright.chromium.launch(executable_path=browser, args=sandbox)
         try:
             page = chromium.new_page()
+            if script is not None:
+                page.add_init_script(path=script)
             page.goto(address)
-            _fill_in(page)
-            traffic = _Traffic(page)
-            yield lambda: _press(page, traffic)
+            page.wait_for_selector(PLAYER)
+            yield page
         except Error as error:
             raise BenchError(f"The page could not be driven ({str(error).splitlines()[0]}).") from None
         finally:
             chromium.close()
 
 
-def _fill_in(page: Any) -> None:
-    """A prompt, and as many steps as positions: every forward makes a frame."""
-    page.wait_for_selector(PLAYER)
+@contextmanager
+def pressing(browser: str, address: str) -> Iterator[Callable[[], Drive]]:
+    """Presses Run and waits for the end; as many steps as positions, so that every forward makes a frame."""
+    with visiting(browser, address) as page:
+        fill_in(page, {LENGTH: FORWARDS, STEPS: FORWARDS})
+        traffic = Traffic(page)
+        yield lambda: _press(page, traffic)
+
+
+def fill_in(page: Any, numbers: Mapping[str, int]) -> None:
+    """A prompt, the preset, and what is asked for in place of its numbers, by selector."""
     page.fill(PROMPT, PROMPTS[0])
     page.check(PRESET_BUTTON)
-    for selector in (LENGTH, STEPS):
+    for selector, number in numbers.items():
         page.wait_for_timeout(500)
-        page.fill(selector, str(FORWARDS))
+        page.fill(selector, str(number))
         page.press(selector, "Tab")
     page.wait_for_timeout(500)
 
 
-def _press(page: Any, traffic: _Traffic) -> Drive:
+def _press(page: Any, traffic: Traffic) -> Drive:
     before = traffic.bytes
     page.evaluate(_WATCH, [PLAYER, RUNNING, ENDED, COMMITTED])
     page.click(RUN)
@@ -128,7 +146,7 @@ def _press(page: Any, traffic: _Traffic) -> Drive:
     return Drive(seen["clicked"] / 1e3, seen["painted"] / 1e3, seen["ended"] / 1e3, traffic.bytes - before)
 
 
-class _Traffic:
+class Traffic:
     """Counts what the event stream brings, as it comes over the wire."""
 
     def __init__(self, page: Any) -> None:

@@ -8,13 +8,9 @@ sent, read back from the app's own (temporary) run log. Must not know what is on
 from __future__ import annotations
 
 import json
-import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,6 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from playground.labs import bench_browser
+from playground.labs.bench_app import environment_of, log_in, newest_run, serving
 from playground.labs.bench_browser import PRESET, Drive, find_browser, pressing
 from playground.labs.bench_reader import reading
 from playground.labs.bench_results import PageResult, Spread
@@ -29,9 +26,7 @@ from playground.labs.bench_runs import PROMPTS, BenchError
 from playground.presets import PRESETS
 from playground.runlog.rows import RunFilter, RunRow
 from playground.runlog.store import RunStore
-from playground.settings import ROOT, Settings
-
-START_SECONDS = 120.0
+from playground.settings import ROOT
 
 _DOOR = """
 import json, sys
@@ -50,11 +45,11 @@ def measure_page(repeats: int, tell: Callable[[str], None]) -> PageResult:
     browser = find_browser()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="unmask-bench-")))
-        environment = _environment(folder)
+        environment = environment_of(folder)
         tell("Starting the app, and a second model beside it")
-        address = stack.enter_context(_app(environment))
+        address = stack.enter_context(serving(environment))
         ask = stack.enter_context(_door(environment))
-        store = stack.enter_context(_log(folder))
+        store = stack.enter_context(log_in(folder))
         tell("Pressing Run, reading the stream and drawing nothing")
         size = {"length": bench_browser.FORWARDS, "steps": bench_browser.FORWARDS}
         with reading(address, {"prompt": PROMPTS[0], **PRESETS[PRESET].values, **size}) as read:
@@ -91,7 +86,7 @@ def _round(
 ) -> _Round[_Seen]:
     before = store.count(RunFilter())
     seen = press()
-    row = _newest(store, before + 1)
+    row = newest_run(store, before + 1)
     trace = store.load_trace(row.id, None)
     assert trace is not None
     answer = ask(trace.header.request)
@@ -116,76 +111,7 @@ def _result(streamed: list[_Round[int]], drawn: list[_Round[Drive]]) -> PageResu
     )
 
 
-def _newest(store: RunStore, count: int) -> RunRow:
-    """The newest run once the app has recorded `count` of them."""
-    give_up = time.monotonic() + START_SECONDS
-    while store.count(RunFilter()) < count:
-        if time.monotonic() > give_up:
-            raise BenchError("The app did not record its run; look at its run log settings.")
-        time.sleep(0.1)
-    return store.list_runs(RunFilter(limit=1))[0]
-
-
-# --- processes ----------------------------------------------------------------------------------
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """The same for the app and for the model without a page, so that nothing else differs."""
-    ours = {
-        "UNMASK_DATA": str(folder),
-        "UNMASK_DATABASE": "",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
-    }
-    return {**os.environ, **ours}
-
-
-@contextmanager
-def _log(folder: Path) -> Iterator[RunStore]:
-    with RunStore.open(Settings(data=folder, database="").database_url) as store:
-        yield store
-
-
-@contextmanager
-def _app(environment: dict[str, str]) -> Iterator[str]:
-    """The app's address, once its model is ready."""
-    port = _free_port()
-    environment = {**environment, "GRADIO_SERVER_PORT": str(port), "GRADIO_SERVER_NAME": "127.0.0.1"}
-    app = subprocess.Popen(
-        [sys.executable, str(ROOT / "app.py")],
-        env=environment,
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        address = f"http://127.0.0.1:{port}"
-        give_up = time.monotonic() + START_SECONDS
-        while not _is_ready(address):
-            if app.poll() is not None or time.monotonic() > give_up:
-                raise BenchError("The app did not start; run `python app.py` to see why.")
-            time.sleep(0.2)
-        yield address
-    finally:
-        app.terminate()
-        try:
-            app.wait(30)
-        except subprocess.TimeoutExpired:
-            app.kill()
-            app.wait()
-
-
-def _is_ready(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address}/healthz", timeout=5) as answer:
-            return bool(json.load(answer)["model"]["state"] == "ready")
-    except (OSError, ValueError, KeyError):
-        return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+# --- a model without a page ------------------------------------------------------------------------
 
 
 @contextmanager
