@@ -22,6 +22,8 @@ from playground.labs.bench_results import (
     ForwardResult,
     Machine,
     PageResult,
+    PlayerResult,
+    PlayerSizeResult,
     Report,
     RunResult,
     Spread,
@@ -247,15 +249,19 @@ def test_a_bad_benchmark_is_one_sentence(arguments: list[str], said: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("only", "page", "parts"),
+    ("only", "page", "player", "parts"),
     [
-        ("forward", False, {"forward"}),
-        (" cache , batch,", True, {"cache", "batch", "page"}),
-        (",".join(bench.DEFAULT_PARTS), False, set(bench.PARTS) - {"page"}),
+        ("forward", False, False, {"forward"}),
+        (" cache , batch,", True, False, {"cache", "batch", "page"}),
+        (None, False, False, set(bench.PARTS) - {"page", "player"}),
+        (None, True, False, set(bench.PARTS) - {"player"}),
+        (None, False, True, {"player"}),
+        (None, True, True, set(bench.PARTS)),
+        ("cache", False, True, {"cache", "player"}),
     ],
 )
-def test_parts_can_be_chosen(only: str, page: bool, parts: set[str]) -> None:
-    assert bench.parts_of(only, page) == parts
+def test_parts_can_be_chosen(only: str | None, page: bool, player: bool, parts: set[str]) -> None:
+    assert bench.parts_of(only, page=page, player=player) == parts
 
 
 def full_report() -> Report:
@@ -271,6 +277,9 @@ def full_report() -> Report:
         batch=BatchResult(8, 32, 16, few, few, few, few, few, 7),
         startup=StartupResult(few, few, few, one, one),
         page=PageResult(64, 64, few, few, few, few, few, few, few, few, True),
+        player=PlayerResult(
+            512, 128, few, few, 0, 120, few, few, scrub_ms=few, exports=(PlayerSizeResult(48, 48, 10_240, 5_120, 99.5),)
+        ),
     )
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from playground.labs.bench import Options
     from playground.labs.bench_results import Report
 
-PARTS = ("startup", "forward", "run", "cache", "batch", "page")
+PARTS = ("startup", "forward", "run", "cache", "batch", "page", "player")
 """Named here too, because the benchmark itself imports torch; a test compares them."""
-DEFAULT_PARTS = PARTS[:-1]
+DEFAULT_PARTS = PARTS[:-2]
 WHAT, HOW = "What is measured", "How"
 
 EPILOG = """\
@@ -44,15 +44,29 @@ def bench(  # noqa: PLR0917  (typer passes options by name)
         typer.Option("--block", "-b", metavar="TOKENS", help="Block of the run part; 0 is one.", rich_help_panel=WHAT),
     ] = 0,
     only: Annotated[
-        str,
-        typer.Option("--only", metavar="PARTS", help="Only these, parted by commas.", rich_help_panel=WHAT),
-    ] = ",".join(DEFAULT_PARTS),
+        str | None,
+        typer.Option(
+            "--only",
+            metavar="PARTS",
+            help="Only these, parted by commas; else all but page and player.",
+            rich_help_panel=WHAT,
+        ),
+    ] = None,
     page: Annotated[
         bool,
         typer.Option(
             "--page",
             metavar="",
             help="Also what a watching browser costs; needs playwright and Chromium.",
+            rich_help_panel=WHAT,
+        ),
+    ] = False,
+    player: Annotated[
+        bool,
+        typer.Option(
+            "--player",
+            metavar="",
+            help="Only the viewer, fed by a model that costs nothing; needs the same.",
             rich_help_panel=WHAT,
         ),
     ] = False,
@@ -74,9 +88,10 @@ def bench(  # noqa: PLR0917  (typer passes options by name)
 ) -> None:
     """Measure forwards, cache, batching, start-up and the page's cost on this machine.
 
-    Parts: startup, forward (beside the machine's own matrix products), run (--steps and --length), cache, batch, page.
+    Parts: startup, forward (beside the machine's own matrix products), run (--steps and --length), cache, batch, page,
+    player.
     """
-    parts = parts_of(only, page)
+    parts = parts_of(only, page=page, player=player)
     from playground.labs.bench import Options
 
     options = Options(parts, repeats, steps, length, block)
@@ -90,17 +105,22 @@ def bench(  # noqa: PLR0917  (typer passes options by name)
     console.print(machine_line(report.machine, report.repeats))
 
 
-def parts_of(only: str, page: bool) -> frozenset[str]:
-    """The parts named in `only`.
+def parts_of(only: str | None, *, page: bool, player: bool) -> frozenset[str]:
+    """The parts named in `only`, else all but page and player; with these two where they are asked for.
+
+    The player by itself is measured by itself: it has another model.
 
     Raises:
         BadRequest: a part that there is not, or none.
     """
-    named = [name.strip() for name in only.split(",") if name.strip()]
+    if only is None:
+        named = [] if player and not page else list(DEFAULT_PARTS)
+    else:
+        named = [name.strip() for name in only.split(",") if name.strip()]
     if unknown := next((name for name in named if name not in PARTS), None):
         raise BadRequest(f"There is no part called {unknown[:60]!r}; choose from {', '.join(PARTS)}.")
-    # "--page" alone means everything and the page; "--only forward --page" means those two.
-    chosen = frozenset(named) | ({"page"} if page else frozenset())
+    asked = {"page": page, "player": player}
+    chosen = frozenset(named) | {name for name, wanted in asked.items() if wanted}
     if not chosen:
         raise BadRequest(f"Nothing is left to measure; choose from {', '.join(PARTS)}.")
     return chosen

@@ -14,6 +14,7 @@ from playground.labs.bench_results import (
     ForwardResult,
     Machine,
     PageResult,
+    PlayerResult,
     RunResult,
     Spread,
     StartupResult,
@@ -22,20 +23,29 @@ from playground.labs.bench_results import (
 
 def table_of(result: Any) -> Table:
     """The table of one part's result."""
-    if isinstance(result, tuple):
-        return _forward(result)
-    if isinstance(result, StartupResult):
-        return _rows("Start-up of a fresh process", _startup(result))
-    if isinstance(result, RunResult):
-        block = result.block or "whole"
-        return _rows(f"A run of {result.length} tokens in {result.forwards} forwards, block {block}", _run(result))
-    if isinstance(result, CacheResult):
-        sizes = f"prompt {result.prompt_tokens}, canvas {result.canvas}, block {result.block}"
-        return _rows(f"Cache: {sizes}", _cache(result))
-    if isinstance(result, BatchResult):
-        return _rows(f"Batch: {result.runs} runs of {result.length} tokens in {result.steps} forwards", _batch(result))
-    assert isinstance(result, PageResult)
-    return _rows(f"Page: {result.length} tokens in {result.forwards} forwards", _page(result))
+    match result:
+        case tuple():
+            return _forward(result)
+        case StartupResult():
+            title, rows = "Start-up of a fresh process", _startup(result)
+        case RunResult():
+            block = result.block or "whole"
+            title = f"A run of {result.length} tokens in {result.forwards} forwards, block {block}"
+            rows = _run(result)
+        case CacheResult():
+            title = f"Cache: prompt {result.prompt_tokens}, canvas {result.canvas}, block {result.block}"
+            rows = _cache(result)
+        case BatchResult():
+            title = f"Batch: {result.runs} runs of {result.length} tokens in {result.steps} forwards"
+            rows = _batch(result)
+        case PlayerResult():
+            title = f"Player: {result.positions} positions in {result.steps} steps, no model's time"
+            rows = _player(result)
+        case PageResult():
+            title, rows = f"Page: {result.length} tokens in {result.forwards} forwards", _page(result)
+        case _:
+            raise TypeError(f"No table is known for {type(result).__name__}.")
+    return _rows(title, rows)
 
 
 def machine_line(machine: Machine, repeats: int) -> str:
@@ -142,10 +152,38 @@ def _page(result: PageResult) -> list[Row]:
         _row("Drawn by Chromium on these cores", result.with_page, _seconds),
         _row("  over without", result.ratio, _times),
         _row("Click to end, as a person waits", result.click_to_end, _seconds),
-        _row("Bytes a frame on the wire", result.bytes_per_frame, lambda value: f"{value:,.0f}"),
+        _row("Bytes a frame on the wire", result.bytes_per_frame, _whole),
         _row("First forward's end to painted", result.painted_ms, lambda value: f"{value:.0f} ms"),
         _fact("Same text", "yes" if result.same_text else "NO"),
     ]
+
+
+def _player(result: PlayerResult) -> list[Row]:
+    assert result.scrub_ms is not None
+    rows = [
+        _row("Steps streamed a second", result.steps_per_second, _plain),
+        _row("Frames painted a second", result.painted_per_second, _plain),
+        _fact("Steps of the trace that were lost", str(result.lost + result.long_run_lost)),
+        _fact("Different steps on the screen", f"{result.shown} of {result.steps}"),
+        _row("Bytes a step on the wire", result.wire_bytes, _whole),
+        _row("  less candidates and guesses", result.bare_bytes, _whole),
+        _row("Work of a scrubbed frame, 1,024 × 1,024", result.scrub_ms, _milliseconds),
+        _fact("  95 of 100 are below", _milliseconds(result.scrub_95_ms)),
+        _fact("Tasks over 50 ms, once loaded", f"{result.long_tasks}, the longest {result.longest_task_ms:.0f} ms"),
+        _fact("Memory of the page's script", f"{result.heap_mib:.0f} MiB"),
+    ]
+    for size in result.exports:
+        about = f"of which viewer {size.viewer / 1024:.0f} KiB, {size.per_step:,.0f} B a step"
+        rows.append((f"Exported player, {size.positions} × {size.steps}", f"{size.page / 1024:,.0f} KiB", about))
+    return rows
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:.1f} ms"
 
 
 def _seconds(value: float) -> str:

@@ -20,12 +20,12 @@ import playground
 from playground.denoisers.base import Denoiser
 from playground.denoisers.catalogue import POCKET_CHECKPOINT as CHECKPOINT
 from playground.denoisers.loading import describe_device, load_denoiser, usable_cores
-from playground.labs import bench_browser, bench_forward, bench_page, bench_runs, bench_startup
+from playground.labs import bench_browser, bench_forward, bench_page, bench_player, bench_runs, bench_startup
 from playground.labs.bench_results import Machine, Report
 from playground.request import MAX_LENGTH, MAX_STEPS
 from playground.settings import Settings
 
-PARTS = ("startup", "forward", "run", "cache", "batch", "page")
+PARTS = ("startup", "forward", "run", "cache", "batch", "page", "player")
 """In the order in which they are measured."""
 BATCH = 8
 
@@ -65,8 +65,8 @@ def measure(
         RequestError: length, steps or block are out of range.
         DenoiserError: the model cannot be loaded.
     """
-    # Before minutes go by, see whether the last part can be measured at all, and the asked run be run.
-    if "page" in options.parts:
+    # Before minutes go by, see whether the last parts can be measured at all, and the asked run be run.
+    if options.parts & {"page", "player"}:
         bench_browser.find_browser()
     bench_runs.asked("x", length=options.length, steps=options.steps, block=options.block)
     return _Session(options, settings, tell).report(done)
@@ -132,6 +132,9 @@ class _Session:
 
     def _page(self) -> object:
         return bench_page.measure_page(self._options.repeats, self._tell)
+
+    def _player(self) -> object:
+        return bench_player.measure_player(self._options.repeats, self._tell)
 
     def _machine(self, load_before: float | None) -> Machine:
         denoiser = self._denoiser

@@ -135,6 +135,45 @@ class PageResult:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayerSizeResult:
+    """Bytes of an exported player: in all, its script and styles, and what each step of the run adds."""
+
+    positions: int
+    steps: int
+    page: int
+    viewer: int
+    per_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerResult:
+    """The viewer in Chromium, fed by a model that costs nothing.
+
+    While a run of `positions` and `steps` streams: `painted_per_second` are animation frames that the page got round
+    to, `lost` the most steps of the trace that never came to it, `shown` the fewest different steps on the screen,
+    `wire_bytes` those of a step on the wire, `bare_bytes` the same less candidates and guesses. Of the long run:
+    `scrub_ms` is the main thread's time for a frame after a jump to any step, `heap_mib` the page's memory afterwards.
+    `long_tasks` are those over 50 ms in all of it, once the page had loaded.
+    """
+
+    positions: int
+    steps: int
+    steps_per_second: Spread
+    painted_per_second: Spread
+    lost: int
+    shown: int
+    wire_bytes: Spread
+    bare_bytes: Spread
+    long_run_lost: int = 0
+    long_tasks: int = 0
+    longest_task_ms: float = 0.0
+    scrub_ms: Spread | None = None
+    scrub_95_ms: float = 0.0
+    heap_mib: float = 0.0
+    exports: tuple[PlayerSizeResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """Where it was measured, and how busy the machine was (load averages over a minute, before and after)."""
 
@@ -159,6 +198,7 @@ class Report:
     batch: BatchResult | None = None
     startup: StartupResult | None = None
     page: PageResult | None = None
+    player: PlayerResult | None = None
 
     def body(self) -> dict[str, Any]:
         """The report as JSON takes it."""

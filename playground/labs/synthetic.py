@@ -17,7 +17,7 @@ MASK_ID, STOP_ID = 0, 1
 _WORDS = """the a of and to in is that it was for on are with as his they at be this from have or by one had not but
 what all were when we there can an your which their said if do will each about how up out them then she many some so
 these would other into has more her two like him see time could no make than first been its who now people my made over
-did down only way find use may water long little very after words called just where most know""".split()
+did down only way find use may water long little very after words called just where most know""".split()  # noqa: SIM905 - eighty quoted words would hide what they are
 _PARTS = [" ", "\n", ".", ",", "é", "ß", " 日", "本", " 🙂", "-", *(f" {word}" for word in _WORDS), *_WORDS]
 _PERIOD = 509
 """Prime, so that neither positions nor steps fall into step with the table."""
@@ -79,4 +79,3 @@ class SyntheticDenoiser:
         for job in jobs:
             places = torch.tensor([*job.wanted, *job.checked])
             yield self._table[(places * 31 + len(job.wanted) * 7) % _PERIOD]
-
