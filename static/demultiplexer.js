@@ -1,9 +1,12 @@
 /*
  * Control lines out of the server's growing string: a line of type "control" says what is being waited for, asks for a
- * replay or says whose turn it is. Must not know what a frame is, nor the page.
+ * replay, says whose turn it is or where the lines go on. Must not know what a frame is, nor the page.
  */
 
-/** @typedef {{ status?: string, autoplay?: boolean, ended?: boolean, turn?: number }} Control */
+/**
+ * @typedef {{ status?: string, autoplay?: boolean, ended?: boolean, turn?: number, stream?: string, after?: number }} Control
+ * `stream` is the id of a run whose lines are to be read on from line `after`.
+ */
 
 /**
  * The control in a line, or null for a line that belongs to the trace.
@@ -30,12 +33,14 @@ export class Demultiplexer {
 
   /**
    * @param {string} text  All of the string so far; one that does not extend the last starts anew.
-   * @returns {{ trace: string, controls: Control[] }}  The whole trace text so far; controls since the last call.
+   * @returns {{ trace: string, controls: Control[], anew: boolean }}  The whole trace text so far; controls since the last
+   *   call; whether the viewer was taken over.
    */
   push(text) {
-    if (!text.startsWith(this.#seen)) {
+    const anew = !text.startsWith(this.#seen);
+    if (anew) {
       const turn = controlOf(text.slice(0, text.indexOf("\n") + 1))?.turn ?? this.#turn;
-      if (turn < this.#turn) return { trace: this.#trace, controls: [] };
+      if (turn < this.#turn) return { trace: this.#trace, controls: [], anew: false };
       this.#turn = turn;
       this.#seen = "";
       this.#trace = "";
@@ -49,6 +54,6 @@ export class Demultiplexer {
       if (control) controls.push(control);
       else this.#trace += `${line}\n`;
     }
-    return { trace: this.#trace, controls };
+    return { trace: this.#trace, controls, anew };
   }
 }

@@ -30,6 +30,7 @@ import { coloured, figuresAt, masksAtStart, viewsOf, viewsOfCanvas } from "./vie
  *
  * @typedef {object} Player
  * @property {(text: string) => void} feed  The whole text so far, each time; another run resets the player.
+ * @property {(lines: string) => void} extend  Lines that follow what was fed, each given once; cheaper for long runs.
  * @property {(sentence: string) => void} status  Say what is being waited for; "" for nothing.
  * @property {() => void} play
  * @property {() => void} pause
@@ -56,6 +57,7 @@ export function mountPlayer(element, options = {}) {
   const view = new PlayerView(element, options);
   const player = {
     feed: (text) => view.feed(text),
+    extend: (lines) => view.extend(lines),
     status: (sentence) => view.status(sentence),
     play: () => view.play(),
     pause: () => view.act((playback) => playback.pause()),
@@ -156,10 +158,28 @@ class PlayerView {
 
   /** @param {string} text */
   feed(text) {
-    const before = { header: this.#trace.header, outcome: this.#trace.outcome };
+    const before = this.#state();
     const { reset, changed } = this.#trace.feed(text);
     if (reset) this.#reset();
-    if (!changed) return;
+    if (changed) this.#grown(before, reset);
+  }
+
+  /** @param {string} lines */
+  extend(lines) {
+    const before = this.#state();
+    if (this.#trace.extend(lines)) this.#grown(before, false);
+  }
+
+  #state() {
+    return { header: this.#trace.header, outcome: this.#trace.outcome };
+  }
+
+  /**
+   * There are new lines.
+   * @param {{ header: object | null, outcome: object | null }} before  What there was of the run without them.
+   * @param {boolean} reset  They begin another run.
+   */
+  #grown(before, reset) {
     const { header, outcome, frames } = this.#trace;
     if (header) this.#playback.grow(frames.length, this.#trace.running);
     const begins = header !== null && (reset || before.header === null);

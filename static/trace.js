@@ -130,6 +130,17 @@ export class Trace {
   }
 
   /**
+   * Read lines that follow those read so far.
+   * @param {string} lines  Whole ones.
+   * @returns {boolean}  Whether there were any.
+   */
+  extend(lines) {
+    const fresh = lines.split("\n").filter((line) => line.trim());
+    for (const line of fresh) this.#add(parseLine(line));
+    return fresh.length > 0;
+  }
+
+  /**
    * The canvas after the first k frames, fast. Read it only, and only until the next call.
    * @param {number} k
    * @returns {Canvas}

@@ -13,6 +13,14 @@ export function ended(text) {
   const lines = text.trimEnd();
   const last = lines.slice(lines.lastIndexOf("\n") + 1);
   if (lines === "" || last.startsWith('{"type":"outcome"')) return text;
-  const outcome = { type: "outcome", result: "stopped", text: "", message: MESSAGE, tokens: 0, forwards: 0 };
-  return `${lines}\n${JSON.stringify(outcome)}\n`;
+  return `${lines}\n${endLine(MESSAGE)}`;
+}
+
+/**
+ * The line that ends a run of which nothing more will come.
+ * @param {string} message
+ */
+export function endLine(message) {
+  const outcome = { type: "outcome", result: "stopped", text: "", message, tokens: 0, forwards: 0 };
+  return `${JSON.stringify(outcome)}\n`;
 }

@@ -15,6 +15,7 @@ from playground.denoisers.base import Denoiser
 from playground.denoisers.catalogue import CATALOGUE
 from playground.denoisers.loading import load_denoiser
 from playground.engine.batching import Worker
+from playground.engine.recent import RecentRuns
 from playground.engine.run import Run
 from playground.engine.state import ModelState, ModelStatus
 from playground.request import MAX_SEED, GenerationRequest, RequestError, check_limits
@@ -54,6 +55,7 @@ class Engine:
         self.models = models
         self._on_end, self._load = on_end, load
         self._workers: dict[str, Worker] = {}
+        self._recent = RecentRuns()
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._device_lock = threading.Lock()
@@ -131,7 +133,12 @@ class Engine:
                     )
                 run = Run(request, seed=seed, visitor=visitor, place=worker.place, wake=worker.wake, logged=logged)
                 if worker.submit(run):
+                    self._recent.add(run)
                     return run
+
+    def find(self, run_id: str) -> Run | None:
+        """The run of this id: one that waits, goes on, or has ended not long ago."""
+        return self._recent.get(run_id)
 
     def keep(self, run: Run) -> None:
         """Hand a try that has ended to the log after all; once, however often it is kept."""

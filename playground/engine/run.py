@@ -9,6 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from playground.request import GenerationRequest
@@ -48,6 +49,7 @@ class Run:
         self._paused_before = 0.0
         self._trace: Trace | None = None
         self._changed = threading.Condition()
+        self._told: list[Callable[[], None]] = []
 
     # --- for readers ----------------------------------------------------------------------------
 
@@ -102,7 +104,7 @@ class Run:
         """Events from number `cursor` on (0 is the header); waits for one, at most `timeout` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._count() > cursor, timeout)
-            return list(self._trace.events())[cursor:] if self._trace else []
+            return self._since(cursor)
 
     def events(self) -> Iterator[Event]:
         """All events, as they come, until the outcome."""
@@ -113,6 +115,17 @@ class Run:
                 yield event
                 if isinstance(event, Outcome):
                     return
+
+    @contextmanager
+    def telling(self, told: Callable[[], None]) -> Iterator[None]:
+        """Call `told` after every event while the context lasts, on the worker's thread; it has to be quick."""
+        with self._changed:
+            self._told.append(told)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._told.remove(told)
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
         """Wait for the outcome; None when `timeout` seconds passed first."""
@@ -126,7 +139,7 @@ class Run:
         """The run left the queue."""
         with self._changed:
             self._trace = Trace(header)
-            self._changed.notify_all()
+            self._tell()
 
     def append(self, event: Frame | Outcome) -> None:
         """The next frame, or the end."""
@@ -134,7 +147,22 @@ class Run:
             if self._trace is None:
                 raise RuntimeError("A run starts with its header.")
             self._trace.append(event)
-            self._changed.notify_all()
+            self._tell()
+
+    def _tell(self) -> None:
+        self._changed.notify_all()
+        for told in self._told:
+            told()
+
+    def _since(self, cursor: int) -> list[Event]:
+        """Events from a number on, without going through those before."""
+        if self._trace is None:
+            return []
+        events: list[Event] = [self._trace.header] if cursor == 0 else []
+        events += self._trace.frames[max(0, cursor - 1) :]
+        if self._trace.outcome is not None and cursor <= 1 + len(self._trace.frames):
+            events.append(self._trace.outcome)
+        return events
 
     def _count(self) -> int:
         if self._trace is None:

@@ -26,8 +26,8 @@ PRESET = "any-order"
 PRESET_BUTTON = f"#presets input[value='{PRESET}']"
 LENGTH = "#length input[type=number]"
 STEPS = "#steps input[type=number]"
-STREAM = "/queue/data"
-"""Part of the address that the run is streamed from."""
+STREAMS = ("/queue/data", "/events?after=")
+"""Parts of the addresses that a run comes from: what Gradio brings of it, and its lines."""
 FORWARDS = 64
 RUN_SECONDS = 600.0
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -158,9 +158,10 @@ class Traffic:
         session.send("Network.enable")
 
     def _on_request(self, event: dict[str, Any]) -> None:
-        if STREAM in event["request"]["url"]:
+        if any(part in event["request"]["url"] for part in STREAMS):
             self._streams.add(event["requestId"])
 
     def _on_data(self, event: dict[str, Any]) -> None:
         if event["requestId"] in self._streams:
-            self.bytes += event["encodedDataLength"] or event["dataLength"]
+            # Not the encoded length, which some messages leave to a later one; nothing here is compressed.
+            self.bytes += event["dataLength"]

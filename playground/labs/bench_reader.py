@@ -1,4 +1,4 @@
-"""Presses Run as a browser does and reads the stream to its end without drawing it.
+"""Presses Run as a browser does and reads the run to its end without drawing it.
 
 What a browser draws costs a server nothing unless both share a machine, as they do in a benchmark; this tells the two
 apart. The page is found by the ids of its controls, and by nothing else. Must not know engines or run logs.
@@ -6,6 +6,7 @@ apart. The page is found by the ids of its controls, and by nothing else. Must n
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,9 @@ from playground.labs.bench_runs import BenchError
 
 RUN_ID = "run"
 API = "/gradio_api/queue"
+EVENTS = "/unmask/runs/{run_id}/events"
+_STREAM = re.compile(r'\\"stream\\":\\"([0-9a-f]+)\\",\\"after\\":(\d+)')
+"""The control line that says where the run's lines are, as it stands in a JSON string."""
 READ_SECONDS = 120.0
 """Longest silence between two messages."""
 
@@ -49,10 +53,19 @@ def _question(config: dict[str, Any], values: Mapping[str, Any]) -> dict[str, An
 def _read(client: httpx.Client, question: dict[str, Any]) -> int:
     session = secrets.token_hex(8)
     client.post(f"{API}/join", json={**question, "session_hash": session}).raise_for_status()
-    count = 0
+    count, address = 0, ""
     with client.stream("GET", f"{API}/data", params={"session_hash": session}) as answer:
         for line in answer.iter_lines():
             count += len(line)
+            if not address and (found := _STREAM.search(line)):
+                address = EVENTS.format(run_id=found[1])
+                count += _events(client, f"{address}?after={found[2]}")
             if '"msg":"process_completed"' in line.replace(" ", "")[:60]:
                 return count
     raise BenchError("The page's stream broke off.")
+
+
+def _events(client: httpx.Client, address: str) -> int:
+    with client.stream("GET", address) as answer:
+        answer.raise_for_status()
+        return sum(len(part) for part in answer.iter_bytes())

@@ -41,7 +41,7 @@ import(new URL("{STATIC_URL}/compare.js", document.baseURI).href).then((module) 
 
 
 def viewer(value: str = "", **options: Any) -> gr.HTML:
-    """The canvas viewer; its value is one growing string of JSON lines (a trace, and control lines).
+    """The canvas viewer; its value is one growing string of JSON lines: a trace or its start, and control lines.
 
     Its `submit` event says what people want done with the run (see `playground.ui.branching`).
     """
@@ -83,7 +83,13 @@ def plain(lines: str) -> str:
 
 
 def control_line(
-    *, status: str | None = None, autoplay: bool | None = None, ended: bool | None = None, turn: int | None = None
+    *,
+    status: str | None = None,
+    autoplay: bool | None = None,
+    ended: bool | None = None,
+    turn: int | None = None,
+    stream: str | None = None,
+    after: int | None = None,
 ) -> str:
     """A line for the viewer that is not part of a trace.
 
@@ -92,9 +98,18 @@ def control_line(
         autoplay: play from the start.
         ended: nothing more will come, even if the run has no outcome.
         turn: as `turn_line` gives it.
+        stream: id of the run whose lines the viewer is to go on reading by itself.
+        after: how many of them it has.
     """
     body: dict[str, Any] = {"type": "control"}
-    given = {"status": status, "autoplay": autoplay, "ended": ended, "turn": turn}
+    given = {
+        "status": status,
+        "autoplay": autoplay,
+        "ended": ended,
+        "turn": turn,
+        "stream": stream,
+        "after": after,
+    }
     body |= {name: value for name, value in given.items() if value is not None}
     return plain(json.dumps(body, ensure_ascii=False, separators=(",", ":"))) + "\n"
 

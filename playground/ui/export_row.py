@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gradio as gr
 
+from playground.engine.run import Run
 from playground.export.formats import FORMATS, Look, file_name
 from playground.export.reading import read_traces
 from playground.trace import Trace, TraceError
@@ -27,6 +30,7 @@ FEW_AT_ONCE: dict[str, Any] = {"concurrency_id": "export", "concurrency_limit": 
 """Pictures take a core for seconds, so everybody's share one limit, which each event has to name (see Gradio)."""
 SLOW = "gif"
 NOTHING_SHOWN = "There is no run to export yet; press Run, or watch a recorded one."
+NOT_HELD = "This run is too long ago for the app to hold it; open it from the Runs tab, then export it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +116,45 @@ def _press_if_silent(button: str) -> str:
     return f"(said) => {{ if (!said) ({PRESS % button})(); }}"
 
 
-def trace_of_value(value: object) -> Trace:
-    """The trace in what a viewer was sent, as far as it has come.
+def shown_by(find: Callable[[str], Run | None]) -> Callable[[object], Trace]:
+    """`trace_of_value` for an app that holds runs; a `Source` finds its trace by it."""
+    return partial(trace_of_value, find=find)
+
+
+def _finds_none(run_id: str) -> Run | None:
+    del run_id
+    return None
+
+
+def trace_of_value(value: object, find: Callable[[str], Run | None] = _finds_none) -> Trace:
+    """The trace of what a viewer shows, as far as it has come.
+
+    Args:
+        value: what the viewer was sent; the page sends it back.
+        find: gives the run of an id, where the value says that the viewer reads its lines by itself.
 
     Raises:
-        TraceError: there is none, or the page sent something else.
+        TraceError: there is none, it is no longer held, or the page sent something else.
     """
-    lines = value if isinstance(value, str) else ""
-    # The viewer's own lines between those of the trace; only the last of them may be cut.
-    kept = [line for line in lines.split("\n")[:-1] if not line.startswith('{"type":"control"')]
+    lines = value.split("\n")[:-1] if isinstance(value, str) else []  # only the last of them may be cut
+    # The viewer's own lines stand between those of the trace.
+    controls = [line for line in lines if line.startswith('{"type":"control"')]
+    kept = [line for line in lines if not line.startswith('{"type":"control"')]
     if not kept:
         raise TraceError(NOTHING_SHOWN)
+    if (run_id := _streamed(controls)) is not None:
+        run = find(run_id)
+        if run is None or run.trace is None:
+            raise TraceError(NOT_HELD)
+        # The worker may still be writing to its own.
+        return Trace(run.trace.header, list(run.trace.frames), run.trace.outcome)
     return read_traces("\n".join(kept).encode("utf-8", "replace"), "What the page shows")[0]
+
+
+def _streamed(controls: list[str]) -> str | None:
+    """The id of the run that the viewer reads by itself, if these lines name one."""
+    try:
+        bodies = [json.loads(line) for line in controls]
+    except (ValueError, RecursionError):
+        raise TraceError("What the page shows is damaged; reload the page.") from None
+    return next((run_id for body in bodies if isinstance(run_id := body.get("stream"), str)), None)

@@ -18,7 +18,7 @@ from playground.settings import Settings
 from playground.trace import Trace
 from playground.ui.branching import asked_of, branch_request
 from playground.ui.components import control_line, plain, text_line, turn_line, viewer
-from playground.ui.export_row import ExportRow, Source, trace_of_value
+from playground.ui.export_row import ExportRow, Source, shown_by
 from playground.ui.knobs import DECIDING, FIELDS, Knobs, SeedRow, completed, settings_of
 from playground.ui.live import Sessions, stream
 from playground.ui.share import HEADER_ONLY, Linking, SharePanel, link_to_shown
@@ -46,7 +46,7 @@ class GenerateTab:
             with gr.Column(elem_id="watch", min_width=280):
                 self.viewer = viewer(first_value(examples), elem_id="viewer")
                 self.exports = ExportRow(
-                    Source("export", trace_of_value, [self.viewer], "viewer"),
+                    Source("export", shown_by(self._engine.find), [self.viewer], "viewer"),
                     Linking(link_to_shown, [self.viewer], HEADER_ONLY),
                 )
             with gr.Column(elem_id="settings", elem_classes="unmask-controls", min_width=280):

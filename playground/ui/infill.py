@@ -18,7 +18,7 @@ from playground.infill.markup import Blank, MarkupError, Template, parse
 from playground.request import RequestError
 from playground.settings import Settings
 from playground.ui.components import plain, text_line, turn_line, viewer
-from playground.ui.export_row import ExportRow, Source, trace_of_value
+from playground.ui.export_row import ExportRow, Source, shown_by
 from playground.ui.live import Sessions, stream
 
 GONE = "The page went away; the text so far is kept."
@@ -116,7 +116,7 @@ class InfillTab:
 
     def _build_result(self) -> None:
         self.viewer = viewer(elem_id="infill-viewer")
-        self.exports = ExportRow(Source("infill-export", trace_of_value, [self.viewer], "infill-viewer"))
+        self.exports = ExportRow(Source("infill-export", shown_by(self._engine.find), [self.viewer], "infill-viewer"))
         self.kept = gr.State(None)
         self.candidates = gr.Radio([], label="Candidates, best first", visible=False, elem_id="infill-candidates")
         self.result = gr.Textbox(

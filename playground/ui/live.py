@@ -1,26 +1,24 @@
-"""A run as a stream of viewer values: JSON lines that only grow, at most thirty a second.
+"""A run as viewer values: what it waits for, how it begins, and where the viewer finds what follows.
 
-Gradio sends only what a string gained, so the text so far is yielded again and again. Also keeps which run belongs to
-which open page. Must not know components.
+What follows does not pass through Gradio, whose page compares a component's whole value with the one before at every
+change: that took 18 seconds of 512 positions in 128 steps. The viewer reads the lines by itself, each once (see
+`playground.api.events`). Also keeps which run belongs to which open page. Must not know components.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from typing import Protocol
 
 from playground.engine.engine import Engine
 from playground.engine.run import Run
 from playground.engine.state import ModelState
-from playground.trace import Event, Outcome, to_line
+from playground.trace import Outcome, to_line
 from playground.ui.components import control_line, plain, turn_line
 
-YIELD_SECONDS = 1 / 30
-"""Shortest time between two values; faster ones would only make the browser lag behind."""
 STATUS_SECONDS = 0.5
-"""How often a waiting run's place is looked up."""
+"""How often a waiting run's place is looked up, and whether the page is still there."""
 
 
 class Stoppable(Protocol):
@@ -68,48 +66,28 @@ class Sessions:
 
 
 def stream(run: Run, engine: Engine) -> Iterator[str]:
-    """The viewer's values for a run: places in the queue while it waits, then its trace as it grows."""
+    """The viewer's values for a run, each of which extends the one before, until the run has ended.
+
+    Places in the queue while it waits, then its first lines and, unless those are all, a control line that says where
+    the viewer finds the others. The last value comes again every `STATUS_SECONDS`, so that a page that has gone is
+    noticed.
+    """
     text, said = turn_line(), ""
-    pacer = _Pacer(run)
-    while True:
-        events = pacer.next()
-        if events:
-            text += plain("".join(to_line(event) for event in events))
-            yield text
-            if isinstance(events[-1], Outcome):
-                return
-        elif not pacer.started and run.cancelled.is_set() and _loading(run, engine):
+    while not (events := run.next_events(0, STATUS_SECONDS)):
+        if run.cancelled.is_set() and _loading(run, engine):
             # The worker, busy with loading, will end the run later; the page need not wait for that.
             yield text + control_line(status="Stopped before it began.")
             return
-        elif not pacer.started and (sentence := waiting_sentence(run, engine)) != said:
+        if (sentence := waiting_sentence(run, engine)) != said:
             said = sentence
             text += control_line(status=sentence)
             yield text
-
-
-class _Pacer:
-    """Hands out a run's events as they come, but at most one batch every `YIELD_SECONDS`."""
-
-    def __init__(self, run: Run) -> None:
-        self._run, self._cursor, self._last = run, 0, 0.0
-
-    @property
-    def started(self) -> bool:
-        """The header has been handed out."""
-        return self._cursor > 0
-
-    def next(self) -> list[Event]:
-        """The next events; empty when none came for `STATUS_SECONDS`."""
-        events = self._run.next_events(self._cursor, STATUS_SECONDS)
-        while events and not isinstance(events[-1], Outcome):
-            left = self._last + YIELD_SECONDS - time.monotonic()
-            if left <= 0:
-                break
-            events += self._run.next_events(self._cursor + len(events), left)
-        self._cursor += len(events)
-        self._last = time.monotonic()
-        return events
+    text += plain("".join(map(to_line, events)))
+    if not isinstance(events[-1], Outcome):
+        text += control_line(stream=run.id, after=len(events))
+    yield text
+    while run.wait(STATUS_SECONDS) is None:
+        yield text
 
 
 def waiting_sentence(run: Run, engine: Engine) -> str:

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from playground.api.events import events_route
 from playground.api.health import health_route
 from playground.engine.engine import Engine
 from playground.engine.state import ModelState
@@ -93,8 +94,8 @@ def launch_options(engine: Engine) -> dict[str, Any]:
 
 
 def routes(engine: Engine) -> list[BaseRoute]:
-    """Routes on the page's own port: static files and health."""
-    return [Mount(f"/{STATIC_URL}", _Files(directory=STATIC)), health_route(engine)]
+    """Routes on the page's own port: static files, the lines of runs, and health."""
+    return [Mount(f"/{STATIC_URL}", _Files(directory=STATIC)), events_route(engine), health_route(engine)]
 
 
 class _Files(StaticFiles):

@@ -18,7 +18,7 @@ from playground.infill.pieces import SchemaError
 from playground.request import RequestError
 from playground.settings import Settings
 from playground.ui.components import plain, text_line, turn_line, viewer
-from playground.ui.export_row import ExportRow, Source, trace_of_value
+from playground.ui.export_row import ExportRow, Source, shown_by
 from playground.ui.live import Sessions, stream
 
 LONGEST = 200_000
@@ -114,7 +114,7 @@ class StructuredTab:
 
     def _build_result(self) -> None:
         self.viewer = viewer(elem_id="json-viewer")
-        self.exports = ExportRow(Source("json-export", trace_of_value, [self.viewer], "json-viewer"))
+        self.exports = ExportRow(Source("json-export", shown_by(self._engine.find), [self.viewer], "json-viewer"))
         self.result = gr.Textbox(
             label="JSON", lines=4, max_lines=18, interactive=False, buttons=["copy"], elem_id="json-result"
         )

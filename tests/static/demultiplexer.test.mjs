@@ -19,15 +19,19 @@ test("control lines are taken out, once, and the trace grows", () => {
     first.controls.map((control) => control.status ?? ""),
     ["", "Waiting."],
   );
-  assert.deepEqual(lines.push(waiting + MINE), { trace: MINE, controls: [] });
-  assert.deepEqual(lines.push(waiting + MINE + STEP), { trace: MINE + STEP, controls: [] });
+  assert.deepEqual(lines.push(waiting + MINE), { trace: MINE, controls: [], anew: false });
+  assert.deepEqual(lines.push(waiting + MINE + STEP), { trace: MINE + STEP, controls: [], anew: false });
 });
 
 test("a later turn takes over, and what the earlier one still sends is passed over", () => {
   const lines = new Demultiplexer();
   lines.push(turn(1) + MINE);
-  assert.equal(lines.push(turn(2) + OTHER).trace, OTHER);
-  assert.equal(lines.push(turn(1) + MINE + STEP).trace, OTHER);
+  assert.deepEqual(lines.push(turn(2) + OTHER), {
+    trace: OTHER,
+    controls: [{ type: "control", turn: 2 }],
+    anew: true,
+  });
+  assert.deepEqual(lines.push(turn(1) + MINE + STEP), { trace: OTHER, controls: [], anew: false });
   assert.equal(lines.push(turn(2) + OTHER + STEP).trace, OTHER + STEP);
 });
 

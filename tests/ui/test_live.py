@@ -1,4 +1,4 @@
-"""A run as a growing string: whole, in order, not too often, and with a word while it waits."""
+"""A run as viewer values: a word while it waits, its first lines, where the others are."""
 
 from __future__ import annotations
 
@@ -28,48 +28,59 @@ def controls_of(value: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in value.split("\n") if line.startswith('{"type":"control"')]
 
 
-def test_values_grow_until_the_outcome() -> None:
-    """Each value extends the one before by whole lines; the last is the run's own trace."""
+def streamed(value: str) -> dict[str, Any] | None:
+    """The control line that says where the viewer reads on, if there is one."""
+    named = [control for control in controls_of(value) if "stream" in control]
+    assert len(named) < 2
+    return named[0] if named else None
+
+
+def test_a_run_that_ended_comes_whole() -> None:
+    """One value, nothing left to read."""
     with running(FakeDenoiser()) as engine:
         run = engine.submit(ask("abc"))
-        values = list(stream(run, engine))
-    for before, after in zip(values, values[1:], strict=False):
-        assert after.startswith(before)
-        assert len(after) > len(before)
-    assert all(value.endswith("\n") for value in values)
+        run.wait(PATIENCE)
+        [value] = stream(run, engine)
     assert run.trace is not None
-    assert trace_of(values[-1]) == run.trace
+    assert trace_of(value) == run.trace
     assert run.trace.outcome is not None
     assert run.trace.outcome.result is Result.FINISHED
+    assert streamed(value) is None
 
 
-def test_fast_runs_come_in_few_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes within one interval is one value, however many steps it is; the end does not wait for it."""
-    monkeypatch.setattr(live, "YIELD_SECONDS", PATIENCE)
-    with running(FakeDenoiser()) as engine:
-        run = engine.submit(ask("abc", length=64, steps=64))
-        values = list(stream(run, engine))
-    assert run.trace is not None
-    assert len(run.trace.frames) == 64
-    # The first events go out at once, all others together with the outcome.
-    assert len([value for value in values if '"type":"header"' in value]) <= 2
-
-
-def test_first_frame_does_not_wait() -> None:
-    """While the second forward is held, the first one's frame is already there."""
+def test_a_run_that_goes_on_says_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First lines, then their number: those with the ones after it are the whole trace. Nothing new until the end."""
+    monkeypatch.setattr(live, "STATUS_SECONDS", 0.01)
     gate = Gate()
     with running(FakeDenoiser(on_forward=gate), gate=gate) as engine:
         run = engine.submit(ask("abc"))
         values = stream(run, engine)
         gate.wait()
-        gate.let()
-        value = next(value for value in values if '"type":"frame"' in value)
-        trace = trace_of(value)
-        assert len(trace.frames) == 1
-        assert trace.outcome is None
+        value = next(value for value in values if streamed(value))
+        assert next(values) == next(values) == value, "the page is asked again and again whether it is there"
         gate.open()
-        *_, last = values
-        assert trace_of(last).outcome is not None
+        assert set(values) <= {value}
+    control = streamed(value)
+    assert control is not None
+    assert (control["stream"], control["after"]) == (run.id, 1)
+    assert run.trace is not None
+    begun = trace_of(value)
+    assert [begun.header, *begun.frames] == run.next_events(0, 0)[: control["after"]]
+    assert value.endswith("\n")
+    assert run.trace.outcome is not None
+
+
+def test_first_lines_do_not_wait() -> None:
+    """While the first forward is held, the header is already there."""
+    gate = Gate()
+    with running(FakeDenoiser(on_forward=gate), gate=gate) as engine:
+        run = engine.submit(ask("abc"))
+        values = stream(run, engine)
+        gate.wait()
+        value = next(value for value in values if '"type":"header"' in value)
+        assert not trace_of(value).frames
+        gate.open()
+        list(values)
 
 
 def test_stopped_run_ends_the_stream() -> None:
@@ -81,8 +92,10 @@ def test_stopped_run_ends_the_stream() -> None:
         gate.let()
         run.cancel("Enough.")
         gate.open()
-        *_, last = stream(run, engine)
-    outcome = trace_of(last).outcome
+        list(stream(run, engine))
+        # The stream ends with the run, so this does not wait.
+        [value] = stream(run, engine)
+    outcome = trace_of(value).outcome
     assert isinstance(outcome, Outcome)
     assert (outcome.result, outcome.message) == (Result.STOPPED, "Enough.")
 
@@ -99,10 +112,10 @@ def test_waiting_run_says_its_place() -> None:
         gate.open()
         *_, last = values
     assert first.done
-    assert all(control["status"] for control in controls_of(last)[1:])
+    assert all(control.get("status") or "stream" in control for control in controls_of(last)[1:])
     begun = last.index('{"type":"header"')
-    assert '"type":"control"' not in last[begun:]
-    assert trace_of(last).outcome is not None
+    assert '"status"' not in last[begun:]
+    assert second.done
 
 
 def test_loading_model_is_named() -> None:
@@ -122,7 +135,8 @@ def test_loading_model_is_named() -> None:
         assert control["status"].endswith("The run starts by itself.")
         loading.set()
         *_, last = values
-        assert trace_of(last).outcome is not None
+        assert trace_of(last).header.run_id == run.id
+        assert run.done
         assert waiting_sentence(run, engine) == "Starting."
     finally:
         loading.set()

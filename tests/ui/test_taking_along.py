@@ -21,10 +21,11 @@ from playground.ui.export_row import NOTHING_SHOWN, trace_of_value
 from playground.ui.files import Outgoing
 from playground.ui.generate import GenerateTab, value_of
 from playground.ui.links import LinkOpener
+from playground.ui.live import stream
 from playground.ui.opening import OpenFile
 from playground.ui.share import HEADER_ONLY, link_to_run, link_to_shown
 from tests.export.traces import hostile_trace
-from tests.fakes import FakeDenoiser, running
+from tests.fakes import PATIENCE, FakeDenoiser, Gate, ask, running
 from tests.samples import sample_trace
 
 T = TypeVar("T")
@@ -53,6 +54,32 @@ def test_no_run_is_a_sentence(value: object) -> None:
 def test_what_a_page_makes_up_is_a_sentence() -> None:
     with pytest.raises(TraceError, match="What the page shows is not a trace"):
         trace_of_value("<b>\n")
+
+
+def test_a_run_that_the_viewer_reads_by_itself_is_found() -> None:
+    """As far as it has come; what comes later is not in what was found."""
+    gate = Gate()
+    with running(FakeDenoiser(on_forward=gate), gate=gate) as engine:
+        run = engine.submit(ask("abc", length=4, steps=4))
+        gate.wait()
+        value = next(value for value in stream(run, engine) if '"type":"header"' in value)
+        found = trace_of_value(value, engine.find)
+        gate.open()
+        assert run.wait(PATIENCE) is not None
+        assert found == Trace(found.header)
+        assert trace_of_value(value, engine.find) == run.trace
+
+
+def test_a_run_that_is_no_longer_held_is_a_sentence() -> None:
+    value = turn_line() + sample_trace().to_lines() + control_line(stream="0" * 24, after=1)
+    with pytest.raises(TraceError, match="open it from the Runs tab"):
+        trace_of_value(value)
+
+
+@pytest.mark.parametrize("rest", ["", ":", ',"stream":7}}', "[" * 5000])
+def test_a_damaged_control_line_is_a_sentence(rest: str) -> None:
+    with pytest.raises(TraceError, match="What the page shows is damaged; reload the page"):
+        trace_of_value(sample_trace().to_lines() + '{"type":"control"' + rest + "\n")
 
 
 # --- files ----------------------------------------------------------------------------------------
