@@ -20,7 +20,11 @@ export function mountViewer(element, act) {
   let following = new AbortController();
   return (text) => {
     const { trace, controls, anew } = lines.push(text ?? "");
-    if (anew) following.abort();
+    if (anew) {
+      following.abort();
+      // What comes may begin as what is shown did: the same run, from a file.
+      player.feed("");
+    }
     // Before the trace: its header clears the sentence that was said while waiting for it.
     for (const control of controls) if (control.status !== undefined) player.status(control.status);
     player.feed(controls.some((control) => control.ended) ? ended(trace) : trace);
