@@ -107,8 +107,8 @@ def evaluate(  # noqa: PLR0917  (typer passes options by name)
     ] = None,
     prompts: Annotated[int, typer.Option("--prompts", min=1, metavar="NUMBER", help="How many held-out prompts.")] = 64,
     only: Annotated[
-        str, typer.Option("--only", metavar="PARTS", help="decoding, masks or infill, parted by commas.")
-    ] = "decoding,masks,infill",
+        str, typer.Option("--only", metavar="PARTS", help="decoding, presets, masks or infill, parted by commas.")
+    ] = "decoding,presets,masks,infill",
     lengths: Annotated[str, typer.Option("--lengths", metavar="TOKENS", help="Canvases of the decodings.")] = "48,64",
     paces: Annotated[
         str, typer.Option("--paces", metavar="TOKENS", help="Tokens that the decodings commit in a forward.")
@@ -116,12 +116,13 @@ def evaluate(  # noqa: PLR0917  (typer passes options by name)
 ) -> None:
     """Measure packaged weights on prompts and texts that no training saw."""
     parts = [part.strip() for part in only.split(",") if part.strip()]
-    known = ("decoding", "masks", "infill")
+    known = ("decoding", "presets", "masks", "infill")
     if unknown := next((part for part in parts if part not in known), None):
         raise BadRequest(f"There is no part called {unknown[:60]!r}; choose from {', '.join(known)}.")
     with _explained():
         from playground.settings import ROOT
         from playground.training.making import shipped_denoiser
+        from playground.training.package import checksum
         from playground.training.progress import decoding_table
         from playground.training.report import evaluate as measure
 
@@ -130,6 +131,7 @@ def evaluate(  # noqa: PLR0917  (typer passes options by name)
         body = measure(
             shipped_denoiser(folder),
             run / "evaluation.json",
+            weights=checksum(folder / "adapter_model.safetensors"),
             prompts=prompts,
             parts=parts,
             lengths=_numbers("--lengths", lengths),

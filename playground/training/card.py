@@ -11,13 +11,16 @@ TEMPLATE = Path(__file__).with_name("card.md")
 
 
 def write_card(run: Path, into: Path, sums: Mapping[str, str]) -> Path:
-    """`README.md` beside the weights; figures stand in it only if `evaluation.json` was made for this run."""
+    """`README.md` beside the weights; figures stand in it only if `evaluation.json` is of these very weights."""
     evaluation = run / "evaluation.json"
     body: dict[str, Any] = json.loads(evaluation.read_text(encoding="utf-8")) if evaluation.is_file() else {}
+    if body.get("weights") != sums.get("adapter_model.safetensors"):
+        body = {}
     parts = {
         "files": "\n".join(_files(sums)),
         "training": _training(run),
-        "decoding": "\n".join(_decoding(body)) or _NOTHING,
+        "decoding": "\n".join(_texts(body, "decoding", "decoding, length, commits a forward")) or _NOTHING,
+        "presets": "\n".join(_texts(body, "presets", "preset")) or _NOTHING,
         "masks": "\n".join(_masks(body)) or _NOTHING,
         "infill": "\n".join(_infill(body)) or _NOTHING,
         "samples": "\n".join(_samples(body)) or _NOTHING,
@@ -80,12 +83,12 @@ def _cell(figure: Mapping[str, float], digits: int = 2, percent: bool = False) -
     return f"{figure['value']:.{digits}f} ({figure['low']:.{digits}f} to {figure['high']:.{digits}f})"
 
 
-def _decoding(body: Mapping[str, Any]) -> Iterator[str]:
-    entries = body.get("decoding", {})
+def _texts(body: Mapping[str, Any], part: str, title: str) -> Iterator[str]:
+    entries = body.get(part, {})
     if not entries:
         return
     yield from _head(
-        "decoding, length, commits a forward",
+        title,
         "tokens a forward",
         "perplexity",
         "times the base's",
@@ -140,7 +143,7 @@ def _infill(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _samples(body: Mapping[str, Any]) -> Iterator[str]:
-    for name, entry in body.get("decoding", {}).items():
+    for name, entry in {**body.get("decoding", {}), **body.get("presets", {})}.items():
         yield f"<details><summary>{name}</summary>\n"
         for sample in entry["samples"]:
             # A code block with more fences than the text can hold keeps whatever the model wrote inert.

@@ -65,7 +65,7 @@ def draw_curves(run: Path) -> Path:
 
 
 def decoding_table(body: Mapping[str, Any]) -> str:
-    """The decodings of an evaluation, one a line, as a Markdown table."""
+    """The decodings and presets of an evaluation, one a line, as a Markdown table."""
     titles = (
         "decoding, length, commits a forward",
         "tokens a forward",
@@ -75,7 +75,7 @@ def decoding_table(body: Mapping[str, Any]) -> str:
         "repeated",
     )
     rows = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
-    for name, entry in body.get("decoding", {}).items():
+    for name, entry in {**body.get("decoding", {}), **body.get("presets", {})}.items():
         figures = entry["figures"]
 
         def cell(key: str, digits: int = 2, figures: Mapping[str, Any] = figures) -> str:

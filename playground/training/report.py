@@ -18,6 +18,7 @@ import torch
 import playground
 from playground.denoisers.loading import describe_device
 from playground.denoisers.pocket import PocketDenoiser
+from playground.presets import PRESETS
 from playground.training.evaluate import (
     Written,
     figures_of,
@@ -35,7 +36,7 @@ PACES = (1, 2, 4, 8)
 """Tokens committed in a forward."""
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 SAMPLES = 10
-PARTS = ("decoding", "masks", "infill")
+PARTS = ("decoding", "presets", "masks", "infill")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def evaluate(
     denoiser: PocketDenoiser,
     path: Path,
     *,
+    weights: str,
     prompts: int = 64,
     parts: Sequence[str] = PARTS,
     lengths: Sequence[int] = LENGTHS,
@@ -73,11 +75,15 @@ def evaluate(
 ) -> dict[str, Any]:
     """Measure, and write `path` after each part, so that what was measured is kept; gives the body.
 
-    A body that is there already is gone on with: what it has is not measured again.
+    A body that is there already is gone on with, if it is of the same weights and prompts: what it has is not measured
+    again. `weights` is the adapter's SHA-256 in hex, by which the card knows that the figures are of what it describes.
     """
     asked = [entry.prompt for entry in heldout()[:prompts]]
     body: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    if (body.get("weights"), body.get("prompts")) != (weights, len(asked)):
+        body = {}
     body |= {
+        "weights": weights,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "prompts": len(asked),
         "machine": f"{describe_device(denoiser.device)}, {str(denoiser.dtype).removeprefix('torch.')}",
@@ -124,6 +130,16 @@ def _decoding(
                 yield f"{decoding.name}, {length}, {pace}", measure
 
 
+def _presets(denoiser: PocketDenoiser, asked: list[str], twin: Any, *_: Any) -> Any:
+    for preset in PRESETS.values():
+
+        def measure(knobs: Mapping[str, Any] = preset.values) -> dict[str, Any]:
+            texts = judged(denoiser, write(denoiser, asked, {**knobs, "seed": 0}))
+            return _texts(texts, twin(knobs["length"]))
+
+        yield preset.title, measure
+
+
 def _texts(texts: list[Written], twin: list[Written]) -> dict[str, Any]:
     samples = [{"prompt": text.prompt, "text": text.text, "forwards": text.forwards} for text in texts[:SAMPLES]]
     return {"figures": _plain(figures_of(texts, twin)), "samples": samples}
@@ -144,7 +160,7 @@ def _infill(denoiser: PocketDenoiser, *_: Any) -> Any:
             )
 
 
-_STEPS: Mapping[str, Any] = {"decoding": _decoding, "masks": _masks, "infill": _infill}
+_STEPS: Mapping[str, Any] = {"decoding": _decoding, "presets": _presets, "masks": _masks, "infill": _infill}
 
 
 def _plain(figures: Mapping[str, Figure]) -> dict[str, dict[str, float]]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from playground.denoisers.pocket import END_ID, MASK_ID, PocketDenoiser
+from playground.presets import Preset
+from playground.training import report
 from playground.training.evaluate import (
     Written,
     figures_of,
@@ -99,7 +102,7 @@ def test_filling_changes_nothing_outside_the_gaps(pocket: PocketDenoiser, refere
 
 def test_a_report_goes_on_where_it_was_stopped(pocket: PocketDenoiser, tmp_path: Path) -> None:
     path, told = tmp_path / "evaluation.json", []
-    evaluate(pocket, path, prompts=2, parts=["decoding"], lengths=[6], paces=[6], tell=told.append)
+    evaluate(pocket, path, weights="1", prompts=2, parts=["decoding"], lengths=[6], paces=[6], tell=told.append)
     assert told[0] == "the base alone, 6 tokens" or told[0].startswith("decoding")
     body = json.loads(path.read_text())
     assert body["prompts"] == 2
@@ -107,9 +110,22 @@ def test_a_report_goes_on_where_it_was_stopped(pocket: PocketDenoiser, tmp_path:
         entry.prompt for entry in heldout()[:2]
     ]
     again: list[str] = []
-    assert evaluate(pocket, path, prompts=2, parts=["decoding"], lengths=[6], paces=[6], tell=again.append)
+    assert evaluate(pocket, path, weights="1", prompts=2, parts=["decoding"], lengths=[6], paces=[6], tell=again.append)
     assert again == []
     del body["decoding"]["any order, 6, 6"]
     path.write_text(json.dumps(body))
-    evaluate(pocket, path, prompts=2, parts=["decoding"], lengths=[6], paces=[6], tell=again.append)
+    evaluate(pocket, path, weights="1", prompts=2, parts=["decoding"], lengths=[6], paces=[6], tell=again.append)
     assert again[0] == "decoding: any order, 6, 6"
+    evaluate(pocket, path, weights="2", prompts=2, parts=["decoding"], lengths=[6], paces=[6], tell=again.append)
+    assert len(again) > 5, "other weights are measured anew"
+
+
+def test_presets_are_measured_as_their_buttons_set_them(
+    pocket: PocketDenoiser, tmp_path: Path, monkeypatch: Any
+) -> None:
+    short = {"one": Preset("One", "", {"length": 4, "steps": 2, "temperature": 0.0})}
+    monkeypatch.setattr(report, "PRESETS", short)
+    body = evaluate(pocket, tmp_path / "evaluation.json", weights="1", prompts=1, parts=["presets"])
+    entry = body["presets"]["One"]
+    assert entry["samples"][0]["forwards"] == 2
+    assert entry["figures"]["tokens_per_forward"]["value"] <= 2

@@ -39,15 +39,16 @@ def evaluation() -> dict[str, Any]:
     texts = ("perplexity", "ratio", "entropy", "entropy_less", "repetition", "distinct_1", "distinct_2")
     shares = ("empty", "unfinished", "ends_well", "tokens_per_forward")
     sides = [f"{side}_{what}" for side in ("denoiser", "left_to_right") for what in ("exact", "tokens", "perplexity")]
+    entry = {
+        "figures": dict.fromkeys((*texts, *shares), FIGURE),
+        "samples": [{"prompt": "Why?", "text": TEXT, "forwards": 7}],
+    }
     return {
+        "weights": "1" * 64,
         "prompts": 3,
         "machine": "cpu: a processor, 2 threads, float32",
-        "decoding": {
-            "base, 48": {
-                "figures": dict.fromkeys((*texts, *shares), FIGURE),
-                "samples": [{"prompt": "Why?", "text": TEXT, "forwards": 7}],
-            }
-        },
+        "decoding": {"base, 48": entry},
+        "presets": {"Fast": entry},
         "masks": {"0.5": dict.fromkeys(("accuracy", "cross_entropy", "nelbo"), FIGURE)},
         "infill": {"gap, 1": dict.fromkeys((*sides, "exact_gain"), FIGURE)},
     }
@@ -80,18 +81,26 @@ def test_a_packaged_run_is_a_model_the_app_runs(pocket: PocketDenoiser, tmp_path
 
 def test_the_card_has_the_evaluations_figures_and_inert_samples(tmp_path: Path) -> None:
     (tmp_path / "evaluation.json").write_text(json.dumps(evaluation()))
-    path = write_card(tmp_path, tmp_path, {"tokenizer.json": "0" * 64})
+    path = write_card(tmp_path, tmp_path, {"adapter_model.safetensors": "1" * 64})
     card = path.read_text(encoding="utf-8")
     assert "| base, 48 | 1.25 (1.00 to 1.50) | 1.2 (1.0 to 1.5) |" in card
     assert "| 50% | 125% (100% to 150%) |" in card
     assert "| gap, 1 |" in card
+    assert "| Fast | 1.25 (1.00 to 1.50) |" in card
     assert "3 held-out prompts" in card
     fence = re.search(r"^(`{4,})text\n(.*?)\n\1$", card, re.M | re.S)
     assert fence is not None
     assert fence[2] == TEXT
     assert set(re.findall(r"<!-- (\w+) -->", TEMPLATE.read_text())) == {
-        *("files", "training", "conditions", "decoding", "masks", "infill", "samples")
+        *("files", "training", "conditions", "decoding", "presets", "masks", "infill", "samples")
     }
+
+
+def test_figures_of_other_weights_are_not_on_the_card(tmp_path: Path) -> None:
+    (tmp_path / "evaluation.json").write_text(json.dumps(evaluation()))
+    card = write_card(tmp_path, tmp_path, {"adapter_model.safetensors": "2" * 64}).read_text(encoding="utf-8")
+    assert "held-out prompts;" not in card
+    assert card.count("Not measured for these weights") == 5
 
 
 def test_what_cannot_be_packaged_is_refused(tmp_path: Path) -> None:
