@@ -49,8 +49,12 @@ def open_page(browser: Browser, url: str, *, dark: bool = False, width: int = 12
     return page
 
 
-def ask(page: Page, prompt: str, preset: str) -> None:
+def ask(page: Page, prompt: str, preset: str, *, steps: int | None = None) -> None:
     page.click(f"#presets label:has-text('{preset}')")
+    page.wait_for_timeout(600)  # the preset's own steps are set by then
+    if steps is not None:
+        page.fill("#steps input[type=number]", str(steps))
+        page.press("#steps input[type=number]", "Tab")
     page.fill("#prompt textarea", prompt)
     page.click("#run")
     page.wait_for_selector("#stop:visible")
@@ -104,6 +108,16 @@ def take_token_editor_and_branch(browser: Browser, url: str) -> None:
     page.screenshot(path=HERE / "branches.png")
 
 
+def take_step_counts(browser: Browser, url: str) -> None:
+    """One prompt on 48 positions in 12, 24 and 48 steps, for good, and in as many as the correction needs."""
+    page = open_page(browser, url)
+    for steps in (12, 24, 48, None):
+        ask(page, "Why do cats purr?", "Balanced" if steps is None else "Too few steps", steps=steps)
+        finish(page)
+        card = page.locator("#viewer .um-canvas")
+        card.screenshot(path=HERE / f"steps-{steps or 'corrected'}.png")
+
+
 def take_infill(browser: Browser, url: str) -> None:
     page = open_page(browser, url)
     tab(page, "infill")
@@ -129,6 +143,7 @@ def take_json(browser: Browser, url: str) -> None:
 
 def take(browser: Browser, url: str) -> None:
     take_token_editor_and_branch(browser, url)
+    take_step_counts(browser, url)
     take_infill(browser, url)
     take_json(browser, url)
     page = open_page(browser, url)

@@ -73,7 +73,7 @@ class InfillTab:
             elem_id="infill-text",
         )
         gr.HTML(
-            '<button type="button" class="unmask-blank" id="infill-blank">Blank out the selection</button>',
+            '<button type="button" id="infill-blank">Blank out the selection</button>',
             apply_default_css=False,
         )
         with gr.Row(elem_id="infill-actions"):
