@@ -8,7 +8,7 @@ import { make, setText } from "./dom.js";
 
 /** Committed words, and masks whose guesses finish the sentence. */
 const WORDS = [
-  ["Press Run,"],
+  ["Start a run,"],
   ["and"],
   ["masked", 0.85],
   ["places", 0.6],
