@@ -43,6 +43,7 @@ class Lane:
         self.started_at = time.monotonic()
         self._tokens, self._spec = denoiser.tokens, denoiser.spec
         request, spec = run.request, denoiser.spec
+        self._enders = newline_ids(denoiser.tokens, spec.vocabulary) if request.one_line else frozenset()
         self._sampler = Sampler(
             request,
             mask_id=spec.mask_id,
@@ -52,7 +53,7 @@ class Lane:
             start=start.ids,
             pinned=start.pinned,
             guard=guard_of(request, start, spec, denoiser.tokens),
-            enders=newline_ids(denoiser.tokens, spec.vocabulary) if request.one_line else (),
+            enders=self._enders,
         )
         self.given = given(start, spec.mask_id, denoiser.tokens) if request.start else ()
         self.given += tuple(self._forced(at, token) for at, token in self._sampler.forced_at_start)
@@ -173,8 +174,7 @@ class Lane:
 
     def end(self, result: Result, message: str, *, textless: bool = False) -> None:
         """Close the trace with what there is; `textless` where its text cannot be made."""
-        canvas, spec_mask, stops = self._sampler.canvas, self._sampler.mask_id, self._sampler.stop_ids
-        text, useful = ("", 0) if textless else text_of(canvas, spec_mask, stops, self._tokens, self._kept)
+        text, useful = ("", 0) if textless else self._text()
         now = time.monotonic()
         timings = Timings(
             queue=round(self.started_at - self.run.submitted_at, 6),
@@ -184,6 +184,10 @@ class Lane:
             total=round(now - self.run.submitted_at, 6),
         )
         self.run.append(Outcome(result, text, message, useful, self._nfe, timings, self._score))
+
+    def _text(self) -> tuple[str, int]:
+        sampler, tokens = self._sampler, self._tokens
+        return text_of(sampler.canvas, sampler.mask_id, sampler.stop_ids, tokens, self._kept, enders=self._enders)
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -238,10 +242,19 @@ class Lane:
 
 
 def text_of(
-    canvas: Sequence[int], mask_id: int, stop_ids: Sequence[int], tokens: Tokens, kept: Collection[int] = ()
+    canvas: Sequence[int],
+    mask_id: int,
+    stop_ids: Sequence[int],
+    tokens: Tokens,
+    kept: Collection[int] = (),
+    *,
+    enders: Collection[int] = (),
 ) -> tuple[str, int]:
-    """The text before the first stop id, and how many of its tokens are not at `kept` positions; masks among it
-    become an ellipsis."""
+    """The text before the first stop id, and how many of its tokens are not at `kept` positions; masks in it become an
+    ellipsis. One of `enders` behind all that is kept is its last token: what was committed behind that, before it was
+    there, is no part of the text.
+    """
+    tail = max(kept, default=-1) + 1
     parts: list[list[int]] = [[]]
     useful = 0
     for at, token in enumerate(canvas):
@@ -250,6 +263,8 @@ def text_of(
         if token != mask_id:
             parts[-1].append(token)
             useful += at not in kept
+            if at >= tail and token in enders:
+                break
         elif parts[-1]:
             parts.append([])
     return GAP.join(tokens.decode(part) for part in parts if part), useful

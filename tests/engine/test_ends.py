@@ -550,3 +550,12 @@ def test_halves_of_a_character_join_but_not_across_a_gap() -> None:
     tokens = FakeTokens()
     assert denoise.text_of([first, second], MASK, (STOP,), tokens) == ("é", 2)
     assert "\ufffd" not in denoise.text_of([first, MASK, second], MASK, (STOP,), tokens)[0]
+
+
+@pytest.mark.parametrize(
+    ("kept", "text", "useful"), [((), "ab", 2), ((0,), "ab", 1), ((0, 3), "abcd", 2), ((1, 2), "abcd", 2)]
+)
+def test_what_stands_behind_the_end_of_the_line_is_no_text(kept: tuple[int, ...], text: str, useful: int) -> None:
+    """`b` ends the line where nothing kept is behind it; it is the line's last token."""
+    ids = [id_of(letter) for letter in "abcd"]
+    assert denoise.text_of(ids, MASK, (STOP,), FakeTokens(), kept, enders={id_of("b")}) == (text, useful)
